@@ -398,7 +398,7 @@ pub(crate) struct Analyse {
     /// The number of requests of each trial: it shows which percentiles they support
     #[arg(long, value_name = "N")]
     pub(crate) requests: Option<u64>,
-    /// What a row is; asked for where a level has more than 100. Requests are refused, with what to write instead
+    /// The meaning of a row; asked for where a level has more than 100. Requests are refused, with what to write instead
     #[arg(long, value_name = "WHAT")]
     pub(crate) rows: Option<Rows>,
     /// The difference that matters
@@ -651,7 +651,8 @@ pub(crate) struct Load {
     pub(crate) seed: u64,
     /// Objectives: 10ms for the p99, or p99<=10ms,failures<=0.1%. A request that fails or takes
     /// longer is over the limit. A missed SLO exits with 1, slower responses are not goodput, and a
-    /// tighter SLO allows less lateness of the generator
+    /// tighter SLO allows less lateness of the generator. Without an objective on failures, a load of
+    /// which fewer than half of the requests succeed exits with 1
     #[arg(long, value_name = "OBJECTIVES", value_delimiter = ',', help_heading = "Results")]
     pub(crate) slo: Vec<Slo>,
     /// End the load as soon as so many requests are over a limit that the SLO is missed whatever
@@ -748,7 +749,7 @@ pub(crate) enum EventMode {
     Structured,
 }
 
-/// What a row of a table is.
+/// The meaning of a row of a table.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum Rows {
     Trials,

@@ -10,7 +10,7 @@ use results::analysis::conclusions::spreads_in_words;
 use results::analysis::{Analysis, Code};
 use results::answer::{
     Capacity, Estimate, Level, Maximum, PROBABILITY, Repeated, SCHEMA, Search, Verdict,
-    add_intervals, validity_in_words,
+    add_intervals, failing_in_words, failing_strands, validity_in_words,
 };
 use results::comparison::{Compared, Comparison};
 use results::found::{Found, Spread};
@@ -30,6 +30,8 @@ use crate::spec::{Cell, Resolved, ResultKind};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ending {
     Answered(String),
+    /// The service answered no request of any trial as it should.
+    Failing(String),
     NoAnswer(String),
     Interrupted,
     /// The run is still going on, or was killed.
@@ -49,7 +51,10 @@ pub fn of(plan: &Plan, turns: &Turns<'_>, ending: &Ending) -> Answer {
         let is_some = search.maximum_throughput.is_some() || search.capacity.is_some();
         let verdict = with_targets(search.verdict, &reproducibility);
         let stopped_by = search.stopped_by.clone();
-        let summary = in_a_sentence(verdict, &stopped_by, &found, is_some);
+        let summary = match ending {
+            Ending::Failing(why) => format!("the service fails: {why}"),
+            _ => in_a_sentence(verdict, &stopped_by, &found, is_some),
+        };
         return Answer {
             reproducibility,
             maximum_throughput: search.maximum_throughput.clone(),
@@ -70,6 +75,7 @@ pub fn of(plan: &Plan, turns: &Turns<'_>, ending: &Ending) -> Answer {
         Ending::Interrupted => Verdict::Interrupted,
         Ending::Open => Verdict::Open,
         Ending::NoAnswer(_) => Verdict::NoAnswer,
+        Ending::Failing(_) => Verdict::No,
         Ending::Answered(_) if searches.iter().any(|search| search.verdict == Verdict::No) => {
             Verdict::No
         }
@@ -156,6 +162,11 @@ fn answer(
     stopped_by: String,
     trials: Vec<Entry>,
 ) -> Answer {
+    // What failed comes before everything that was measured of it.
+    let strands = failing_strands(&trials);
+    let is_failing = |entry: &&Entry| strands.contains(&entry.strand.unwrap_or(1));
+    let failing = failing_in_words(trials.iter().filter(is_failing));
+    let summary = failing.into_iter().chain([summary]).collect::<Vec<_>>().join("; ");
     Answer {
         schema: SCHEMA.to_owned(),
         experiment: plan.resolved(0).spec.name.to_string(),
@@ -229,11 +240,16 @@ pub(crate) fn searched(resolved: &Resolved, journal: &[Entry], ending: &Ending) 
         .search
         .as_ref()
         .map_or(!resolved.spec.slo.is_empty(), |search| search.result == ResultKind::Capacity);
+    // A given load may meet an objective that allows most requests to fail, and then shows no capacity.
+    let is_met = || experiment::points(resolved, journal).iter().any(|it| it.slo_met == Some(true));
+    let has_none = asks_capacity && capacity.is_none() && !(fixed && is_met());
     let verdict = match ending {
         Ending::Interrupted => Verdict::Interrupted,
         Ending::Open => Verdict::Open,
         Ending::NoAnswer(_) => Verdict::NoAnswer,
-        Ending::Answered(_) if asks_capacity && capacity.is_none() => Verdict::No,
+        Ending::Failing(_) => Verdict::No,
+        Ending::Answered(_) if has_none => Verdict::No,
+        Ending::Answered(_) if fails(resolved, journal) => Verdict::No,
         Ending::Answered(_) => Verdict::Answered,
     };
     let mut search = Search {
@@ -264,9 +280,19 @@ fn shows_limit(resolved: &Resolved, journal: &[Entry], maximum: &Maximum) -> boo
     let stop = resolved.spec.search.as_ref().and_then(|search| search.sweep());
     let fired = stop
         .is_some_and(|sweep| search::reached_maximum(sweep, &experiment::swept(resolved, journal)));
-    let is_limit =
-        |observed: &Observed| observed.saturated && maximum.offered_per_s <= observed.offered_per_s;
+    let falls_short = |observed: &Observed| observed.saturated || observed.is_failing();
+    let is_limit = |observed: &Observed| {
+        falls_short(observed) && maximum.offered_per_s <= observed.offered_per_s
+    };
     fired || answering(journal).any(|(_, observed)| is_limit(observed))
+}
+/// Returns true if most requests failed at every load, and no objective on failures decides about that.
+fn fails(resolved: &Resolved, journal: &[Entry]) -> bool {
+    let declares = |slo: &slo::Slo| matches!(slo, slo::Slo::Failures { .. });
+    let mut observed = answering(journal).map(|(_, observed)| observed).peekable();
+    !resolved.slos().iter().any(declares)
+        && observed.peek().is_some()
+        && observed.all(Observed::is_mostly_failing)
 }
 
 /// Returns the capacity estimated from all trials of a search, and the same at the usual speed of the
@@ -318,7 +344,7 @@ fn seen(entry: &Entry, observed: &Observed) -> Option<fit::Trial> {
 
 fn stopped_by(ending: &Ending) -> String {
     match ending {
-        Ending::Answered(why) | Ending::NoAnswer(why) => why.clone(),
+        Ending::Answered(why) | Ending::Failing(why) | Ending::NoAnswer(why) => why.clone(),
         Ending::Interrupted => "interrupted".to_owned(),
         Ending::Open => "not ended".to_owned(),
     }
@@ -376,12 +402,15 @@ fn at(journal: &[Entry], load: Rate) -> impl Iterator<Item = (&Entry, &Observed)
     answering(journal).filter(move |(entry, _)| entry.asked_per_target_per_s == load)
 }
 
-/// The load with the highest median sustained rate, represented by its trial nearest to the median.
+/// The load with the highest median sustained rate, represented by its trial nearest to the median. A load at
+/// which the service failed has none.
 fn maximum(resolved: &Resolved, journal: &[Entry]) -> Option<Maximum> {
     let points = experiment::swept(resolved, journal);
     // Of equal loads the lowest: the rate was reached there, and the loads above brought no more.
     let best = points.iter().rev();
-    let best = best.max_by(|a, b| a.sustained_per_s.total_cmp(&b.sustained_per_s))?;
+    let best = best
+        .filter(|point| 0.0 < point.sustained_per_s)
+        .max_by(|a, b| a.sustained_per_s.total_cmp(&b.sustained_per_s))?;
     let off = |observed: &Observed| (observed.sustained_per_s - best.sustained_per_s).abs();
     let asked = resolved.spec.search.is_some().then(|| best.asked.as_per_second());
     let trials: Vec<(&Entry, &Observed)> = match best.is_bound {
@@ -391,11 +420,8 @@ fn maximum(resolved: &Resolved, journal: &[Entry]) -> Option<Maximum> {
     let (entry, observed) = trials
         .into_iter()
         .filter(|(entry, _)| asked.is_none() || entry.asked_per_target_per_s == asked)
+        .filter(|(_, observed)| observed.throughput_per_s().is_some())
         .min_by(|a, b| off(a.1).total_cmp(&off(b.1)))?;
-    // Of a search, the loads around it show what the system can do; a given load has only itself.
-    if resolved.spec.search.is_none() && observed.is_failing() {
-        return None;
-    }
     Some(Maximum {
         rate_per_s: best.sustained_per_s,
         at_least: true,
@@ -427,6 +453,9 @@ fn capacity(resolved: &Resolved, journal: &[Entry]) -> Option<Capacity> {
         })
     };
     let (entry, observed) = at(asked, true)?;
+    if resolved.spec.search.is_none() && observed.is_mostly_failing() {
+        return None;
+    }
     let asked_of = |point: &&Point| point.asked.as_per_second();
     let missed = || points.iter().filter(|point| point.slo_met == Some(false));
     let above = missed()
@@ -543,9 +572,7 @@ fn found(search: &Search, slo: Option<&str>) -> String {
                 let offered = rate(maximum.offered_per_s);
                 format!("sustained {} of {offered} offered{objectives}", rate(maximum.rate_per_s))
             }
-            None if 0 < search.trials => {
-                "no sound throughput: requests failed, or no trial was valid".to_owned()
-            }
+            None if 0 < search.trials => NOT_SUSTAINED.to_owned(),
             None => "nothing was measured".to_owned(),
         };
     }
@@ -562,8 +589,15 @@ fn found(search: &Search, slo: Option<&str>) -> String {
         (None, _) => None,
     };
     let parts: Vec<String> = maximum.into_iter().chain(capacity).collect();
-    if parts.is_empty() { "nothing was measured".to_owned() } else { parts.join("; ") }
+    match parts.is_empty() {
+        true if 0 < search.trials => NOT_SUSTAINED.to_owned(),
+        true => "nothing was measured".to_owned(),
+        false => parts.join("; "),
+    }
 }
+
+/// The words for trials that show no throughput.
+const NOT_SUSTAINED: &str = "no sound throughput: requests failed, or no trial was valid";
 
 fn in_a_sentence(verdict: Verdict, stopped_by: &str, found: &str, is_some: bool) -> String {
     match verdict {
@@ -647,8 +681,12 @@ fn together(equal: &[&Search]) -> String {
 }
 
 fn no_in_words(answer: &Answer) -> String {
-    let failed = answer.searches.iter().filter(|search| search.verdict == Verdict::No).count();
+    let failing = failing_strands(&answer.trials);
+    let no = || answer.searches.iter().filter(|search| search.verdict == Verdict::No);
+    let (failed, failing) = (no().count(), no().filter(|s| failing.contains(&s.strand)).count());
     match answer.searches.len() {
+        0 | 1 if 0 < failing => format!("the service fails: {}", answer.stopped_by),
+        all if 0 < failing => format!("the service fails in {failing} of {all} searches"),
         _ if failed == 0 => "the target of the spread was missed".to_owned(),
         0 | 1 => "no load met the SLO".to_owned(),
         all => format!("no load met the SLO in {failed} of {all} searches"),
@@ -734,9 +772,11 @@ pub fn table(answer: &Answer) -> String {
     let mut line = |name: &str, value: String| text += &format!("{name:<21} {value}\n");
     // Of a given load, the summary has the figures.
     let is_given = answer.is_given();
-    if is_given && answer.searches.len() == 1 {
-        line("answer", first_line(&answer.summary).to_owned());
-    }
+    let summary = (is_given && answer.searches.len() == 1).then(|| first_line(&answer.summary));
+    let failing = failing_in_words(answer.trials.iter());
+    let failing = failing.filter(|words| !summary.is_some_and(|text| text.starts_with(words)));
+    failing.into_iter().for_each(|words| line("failures", words));
+    summary.into_iter().for_each(|text| line("answer", text.to_owned()));
     if let Some(maximum) = answer.maximum_throughput.as_ref().filter(|_| !is_given) {
         let above = answering(&answer.trials)
             .filter(|(_, o)| maximum.offered_per_s < o.offered_per_s)

@@ -11,7 +11,7 @@ use results::analysis::alternate;
 use results::answer::Search;
 use results::comparison::{Adjusted, Censored, Compared, Difference, Of, Question, Verdict};
 use results::found::Found;
-use results::journal::{Entry, Purpose, Status};
+use results::journal::{Entry, Observed, Purpose, Status};
 use results::speed::Usual;
 use results::{Comparison, Metric};
 
@@ -310,9 +310,14 @@ impl Arm<'_> {
     }
 
     fn of_trials(&self, metric: Metric, blocks: Blocks, usual: &Usual) -> Vec<Figure> {
-        let valid = self
-            .trials()
-            .filter(|entry| entry.purpose == Purpose::Trial && entry.status == Status::Valid);
+        // The figures of failures are not those of the service.
+        let is_sound = |entry: &&Entry| {
+            let observed = entry.observed.as_ref();
+            !observed.is_some_and(Observed::is_mostly_failing)
+        };
+        let is_valid =
+            |entry: &&Entry| entry.purpose == Purpose::Trial && entry.status == Status::Valid;
+        let valid = self.trials().filter(is_valid).filter(is_sound);
         let figure = |(place, entry): (u64, &Entry)| {
             let block = match (blocks, self.ran.plan.order) {
                 (Blocks::One, _) => 0,
@@ -356,7 +361,9 @@ pub fn in_words(compared: &Compared) -> String {
     let Compared { metric, verdict, interval, p, trials_a, trials_b, blocks, .. } = compared;
     let change = effect_in_words(compared);
     if change.is_none() && !is_censored(compared) {
-        return format!("{metric} undecided: an arm has no valid trial with this figure");
+        return format!(
+            "{metric} undecided: an arm has no valid trial of a working service with this figure"
+        );
     }
     let interval = match interval {
         Some(interval) => format!(" ({})", changes(*interval)),

@@ -432,7 +432,7 @@ impl Run<'_> {
             if let Some((Attempt { asked: Some(first), .. }, completed_per_s)) = chosen {
                 let search = resolved.spec.search.as_ref().expect("only a search has a probe");
                 progress.event(&Event::Probed {
-                    label,
+                    label: label.clone(),
                     completed_per_s,
                     is_lower_bound: observed.generator_bound,
                     first,
@@ -440,7 +440,10 @@ impl Run<'_> {
                     strategy: search::in_words(search),
                 });
             }
-            return;
+            // Without a success, the line of the trial says what failed.
+            if !observed.is_mostly_failing() {
+                return;
+            }
         }
         let again = next.filter(|next| next.strand == strand).map(|next| next.attempt);
         let without_rate = resolved.spec.load.without_rate();
@@ -499,13 +502,13 @@ impl Run<'_> {
         let answer = answer::of(self.plan, turns, &ending);
         let resume = match ending {
             Ending::Answered(_) | Ending::NoAnswer(_) => go_on(self.resolved, &answer.trials),
-            Ending::Interrupted | Ending::Open => None,
+            Ending::Failing(_) | Ending::Interrupted | Ending::Open => None,
         };
         let answer = Answer { resume, ..answer };
         self.directory.write_answer(&answer)?;
         self.manifest.state = match ending {
             Ending::Interrupted => State::Interrupted,
-            Ending::Answered(_) | Ending::NoAnswer(_) => State::Finished,
+            Ending::Answered(_) | Ending::Failing(_) | Ending::NoAnswer(_) => State::Finished,
             Ending::Open => unreachable!("a run that ends is not open"),
         };
         self.directory.write_manifest(&self.manifest)?;

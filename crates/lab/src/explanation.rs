@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use measure::quantity::{grouped, p_in_words};
 use results::Answer;
 use results::analysis::Trend;
-use results::answer::{Maximum, Search};
+use results::answer::{Maximum, Search, failing_in_words};
 use results::comparison::Verdict;
 use results::explanation::Sentence;
-use results::journal::{Entry, Purpose, Status, Why};
+use results::failing::VALID_OF_FAILING;
+use results::journal::{Entry, Observed, Purpose, Status, Why};
 use results::reproducibility::{self, OfMetric, Reproduced};
 
 use crate::Error;
@@ -23,7 +24,11 @@ const MOST_LISTED: usize = 3;
 
 /// Explains the answer of a run.
 pub fn of_run(answer: &Answer) -> Vec<Sentence> {
-    let mut sentences = vec![sentence("verdict", answer.summary.clone())];
+    let failures = failing_in_words(answer.trials.iter());
+    let failures = failures.filter(|words| !answer.summary.starts_with(words));
+    let mut sentences: Vec<Sentence> =
+        failures.into_iter().map(|text| sentence("failures", text)).collect();
+    sentences.push(sentence("verdict", answer.summary.clone()));
     for search in &answer.searches {
         let label = [&search.cell, &search.name];
         let mut label: Vec<String> = label.into_iter().flatten().cloned().collect();
@@ -144,7 +149,11 @@ pub fn of_trial(answer: &Answer, number: u32) -> Result<Vec<Sentence>, Error> {
         let most = answer.trials.len();
         Error::Question(anyhow::anyhow!("there is no trial {number}: the run has 1 to {most}"))
     })?;
-    let mut sentences = vec![sentence("purpose", purpose(entry))];
+    let observed = entry.observed.as_ref();
+    let failures = observed.and_then(Observed::failures_in_words);
+    let failures = failures.map(|text| sentence("failures", text));
+    let mut sentences: Vec<Sentence> = failures.into_iter().collect();
+    sentences.push(sentence("purpose", purpose(entry)));
     if let Some(waited) = &entry.waited {
         sentences.push(sentence("wait", format!("before it: {}", waited.text)));
     }
@@ -155,7 +164,12 @@ pub fn of_trial(answer: &Answer, number: u32) -> Result<Vec<Sentence>, Error> {
              was punctual, lost nothing and was undisturbed"
         )
     });
+    let is_failing = observed.is_some_and(Observed::is_failing);
     let status = match entry.status {
+        Status::Valid if is_failing && of_foreign.is_none() => &format!(
+            "{VALID_OF_FAILING}: the generator was punctual and lost nothing, and its machine was \
+                 undisturbed"
+        ),
         Status::Valid if of_foreign.is_some() => of_foreign.as_deref().unwrap_or_default(),
         Status::Valid if entry.is_valid_but_disturbed() => {
             "valid, but disturbed: the generator was punctual and lost nothing, and others used the CPUs of \
@@ -167,6 +181,10 @@ pub fn of_trial(answer: &Answer, number: u32) -> Result<Vec<Sentence>, Error> {
         Status::Bounded => {
             "usable: it was slowed down, but that cannot change its answer; its times are upper bounds, \
              and it is in no average and no comparison"
+        }
+        Status::Invalid if observed.is_some_and(Observed::is_all_wrong) => {
+            "not valid: its times say nothing about the system; but no calmer machine would change that \
+             the service answered all requests wrongly"
         }
         Status::Invalid => "not valid: it says nothing about the system, and was repeated",
         Status::Aborted => "aborted: the system ended in it",

@@ -88,7 +88,7 @@ pub fn document(
             end_ns: ended.0,
         }),
         measured_s,
-        targets: vec![Target { url, part: total.clone() }],
+        targets: vec![Target { url, path: None, part: total.clone() }],
         total,
         validity: Validity {
             valid: true,

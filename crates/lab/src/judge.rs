@@ -13,7 +13,7 @@ use results::journal::{Delivery, Observed, Purpose, Status};
 use results::little::Means;
 use results::load::{DISTURBED, Pacing, SLO_MISSED};
 use results::slo::{self, Judged as JudgedSlo, Slo, Verdict};
-use results::{Little, Load, Metric, Times};
+use results::{Little, Load, Metric, Times, failing};
 
 use crate::backend::Consumed;
 use crate::doctor::{FOREIGN, STEAL};
@@ -74,7 +74,9 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
     // A slow machine slows the system, too, but no gate sees it.
     let verdict = outcome.as_ref().map(|outcome| outcome.at_bounds(&load.total));
     let kept_up = load.saturated == Some(false);
-    let stands = evidence::of(Fitness::Slowed, verdict, kept_up, question) == Evidence::Answer;
+    let objectives = outcome.as_ref().map_or(&[][..], |outcome| &outcome.objectives);
+    let stands = evidence::of(Fitness::Slowed, verdict, kept_up, question) == Evidence::Answer
+        || failing::is_certain(load, objectives);
     let status = match evidence {
         _ if !unfit.is_empty() => Status::Invalid,
         Evidence::Whole => Status::Valid,
@@ -233,6 +235,7 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
         failures: counts.failed,
         // Another generator does not say it.
         unfinished: load.foreign.is_none().then_some(counts.unfinished),
+        failing: failing::of(load),
         p50_ns: quantile(|times| times.p50_ns, Quantile::P50),
         p90_ns: quantile(|times| times.p90_ns, Quantile::P90),
         p99_ns: quantile(|times| times.p99_ns, Quantile::P99),

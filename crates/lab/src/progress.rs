@@ -5,7 +5,7 @@ use std::fmt;
 use measure::quantity::{counted, grouped};
 use measure::{Nanos, Rate};
 use results::Entry;
-use results::journal::{Purpose, Status};
+use results::journal::{Observed, Purpose, Status};
 use results::speed::SLOW;
 
 use crate::answer::Ending;
@@ -235,6 +235,9 @@ impl fmt::Display for Live<'_> {
             _ => "measuring",
         };
         write!(f, "{doing} {:.0} s", tick.elapsed_s)?;
+        if 0 < tick.failed {
+            write!(f, " · {} failed", counted(tick.failed))?;
+        }
         if let Some(asked) = tick.asked_per_s {
             write!(f, " · {}/s asked", grouped(asked))?;
         }
@@ -244,10 +247,7 @@ impl fmt::Display for Live<'_> {
         if let Some(p99) = tick.last.p99_ns {
             write!(f, " · p99 {}", Nanos(p99))?;
         }
-        match tick.failed {
-            0 => Ok(()),
-            failed => write!(f, " · {failed} failed"),
-        }
+        Ok(())
     }
 }
 
@@ -255,6 +255,7 @@ impl fmt::Display for Live<'_> {
 ///
 /// ```text
 ///   1   2,400/s   ok          p50 1.10 ms  p99 4.90 ms   cpu 0.61
+///   1   2,400/s   failing     404 for 12,000 of 12,000 requests to /fast/  p50 1.10 ms  p99 4.90 ms
 ///  11   3,910/s   saturated   p50 212 ms   p99 901 ms    3,702 of 3,899/s completed  limited by: hotel (CPU)
 ///  12   4,105/s   invalid     generator late: p99 1.9 ms > 0.49 ms
 /// ```
@@ -272,6 +273,9 @@ impl fmt::Display for Line<'_> {
             (Purpose::Trial, None) => (*without_rate).to_owned(),
         };
         write!(f, "{:>3} {asked:>9}   {:<10}", entry.trial, Mark::of(entry).word())?;
+        if let Some(failing) = entry.observed.as_ref().and_then(Observed::failing_in_words) {
+            write!(f, "  {failing}")?;
+        }
         if !entry.status.answers() {
             return write!(f, "  {}", entry.reasons.first().map_or("", String::as_str));
         }
@@ -308,7 +312,7 @@ impl Line<'_> {
             // The load is the rate of each target; this is the sum over all targets.
             write!(f, "  {completed} of {}/s completed", grouped(observed.offered_per_s))?;
         }
-        if 0 < observed.failures {
+        if 0 < observed.failures && !observed.is_failing() {
             write!(f, "  {} failed", counted(observed.failures))?;
         }
         match (&observed.limit, &observed.limited_by) {
@@ -342,6 +346,7 @@ impl Mark {
         match (entry.status, &entry.observed) {
             (Status::Invalid, _) => Mark::Invalid,
             (Status::Aborted, _) => Mark::Aborted,
+            (_, Some(observed)) if observed.is_mostly_failing() => Mark::Failing,
             (_, Some(observed)) if observed.saturated => Mark::Saturated,
             (_, Some(observed)) if observed.slo_met == Some(false) => Mark::Missed,
             (_, Some(observed)) if observed.is_failing() => Mark::Failing,

@@ -14,7 +14,8 @@ mod tests;
 pub struct Point {
     /// The rate asked of each target.
     pub asked: Rate,
-    /// The median of its trials' sustained rates, summed over all targets.
+    /// The median of its trials' sustained rates, summed over all targets. A trial in which the service failed
+    /// sustained nothing.
     pub sustained_per_s: f64,
     /// True if more than half of its trials met every SLO; `None` without an SLO, and of a bound.
     pub slo_met: Option<bool>,

@@ -4,7 +4,7 @@ use ::measure::{Instant, Nanos};
 
 use crate::driver::{Handshake, Label, Outcome, Slot};
 
-pub use self::figures::{Group, Interval, Live, MOST_LABELS, Part, Statuses};
+pub use self::figures::{Group, Interval, Live, MOST_LABELS, Part, Reasons, Statuses};
 pub use self::recorder::{Recorded, Recorder};
 
 mod figures;

@@ -384,21 +384,14 @@ fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Ju
             counted(after_one),
         ));
     }
-    for outcome in Outcome::ALL {
-        let count = total.outcome(outcome);
-        // Without a drain, unfinished requests are expected.
-        let awaited = outcome != Outcome::Unfinished || Nanos::ZERO < plan.drain;
-        if 0 < count && awaited && !matches!(outcome, Outcome::Ok | Outcome::Dropped) {
-            let reasons = total.reasons.iter().filter(|((of, _), _)| *of == outcome);
-            let most = reasons.max_by_key(|(_, count)| **count);
-            judgement.findings.push(format!(
-                "{} of {} requests ended as `{}`{}",
-                counted(count),
-                counted(total.intended),
-                outcome.name(),
-                most.map_or(String::new(), |((_, why), _)| format!(": {why}")),
-            ));
-        }
+    // Without a drain, unfinished requests are expected.
+    let unfinished = total.outcome(Outcome::Unfinished);
+    if 0 < unfinished && Nanos::ZERO < plan.drain {
+        judgement.findings.push(format!(
+            "unfinished {} of {} requests: no response when the load ended",
+            counted(unfinished),
+            counted(total.intended),
+        ));
     }
 }
 

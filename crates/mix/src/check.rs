@@ -2,6 +2,9 @@
 
 mod json;
 
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
 use load::Outcome;
 use load::driver::http1::{Answer, Wanted, outcome_of};
 use memchr::memmem;
@@ -28,6 +31,8 @@ mod tests;
 pub struct Checks {
     statuses: Option<Vec<(u16, u16)>>,
     rules: Vec<Rule>,
+    /// The text of each rule, which is the reason of a failure.
+    texts: Vec<&'static str>,
     /// The longest part of a searched text that may lie in an earlier piece than its end, in bytes.
     overlap: usize,
 }
@@ -59,7 +64,8 @@ const RULES: &str = "the rules are status=200,2xx body=TEXT body~TEXT bytes>=N h
 impl Checks {
     /// Parses the rules. An error contains the problem and what to write instead.
     pub fn parse(text: &str) -> Result<Checks, String> {
-        let mut checks = Checks { statuses: None, rules: Vec::new(), overlap: 0 };
+        let mut checks =
+            Checks { statuses: None, rules: Vec::new(), texts: Vec::new(), overlap: 0 };
         let mut rest = text.trim_start();
         if rest.is_empty() {
             return Err(format!("a check has at least one rule; {RULES}"));
@@ -68,6 +74,8 @@ impl Checks {
             let (rule, begin) = split_key(rest)?;
             let (value, behind) = split_value(begin)?;
             checks.add(rule, value)?;
+            let text = rest[..rest.len() - behind.len()].trim_end();
+            checks.texts.resize(checks.rules.len(), interned(text));
             rest = behind;
         }
         Ok(checks)
@@ -150,8 +158,9 @@ impl Checks {
         *length += piece.len();
     }
 
-    /// Returns the outcome of a response, given the search in its body if one was needed.
-    pub(crate) fn judge(&self, answer: &Answer<'_>, search: &Search) -> Outcome {
+    /// Returns the outcome of a response, given the search in its body if one was needed, and the first
+    /// rule that it violates besides that of the status.
+    pub(crate) fn judge(&self, answer: &Answer<'_>, search: &Search) -> (Outcome, &'static str) {
         let status = answer.status;
         let by_status = match &self.statuses {
             Some(ranges) if ranges.iter().any(|&(low, high)| (low..=high).contains(&status)) => {
@@ -160,16 +169,34 @@ impl Checks {
             Some(_) => Outcome::Status,
             None => outcome_of(status),
         };
-        let is_met = |(index, rule): (usize, &Rule)| match rule {
-            Rule::Body(body) => search.holds[index] && search.length == body.len(),
-            Rule::Contains(_) => search.holds[index],
+        let is_met = |(index, rule): &(usize, &Rule)| match rule {
+            Rule::Body(body) => search.holds[*index] && search.length == body.len(),
+            Rule::Contains(_) => search.holds[*index],
             Rule::Bytes(least) => *least <= answer.body_length,
             Rule::Header { name, value } => has_field(answer.head, name, value),
             Rule::Json(rule) => rule.is_met(answer.body),
         };
-        match by_status {
-            Outcome::Ok if !self.rules.iter().enumerate().all(is_met) => Outcome::Check,
-            _ => by_status,
+        if by_status != Outcome::Ok {
+            return (by_status, "");
+        }
+        match self.rules.iter().enumerate().find(|rule| !is_met(rule)) {
+            Some((index, _)) => (Outcome::Check, self.texts[index]),
+            None => (Outcome::Ok, ""),
+        }
+    }
+}
+
+/// Returns a text that lives as long as the process, so that a request can carry it without a copy. Equal
+/// texts are kept once; there are as many as the workload has rules.
+fn interned(text: &str) -> &'static str {
+    static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut texts = TEXTS.lock().expect("no holder of the lock panics");
+    match texts.get(text) {
+        Some(known) => known,
+        None => {
+            let text: &'static str = text.to_owned().leak();
+            texts.insert(text);
+            text
         }
     }
 }

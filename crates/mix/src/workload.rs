@@ -90,10 +90,10 @@ impl HttpWorkload for Mixed {
         }
     }
 
-    fn answered(&mut self, answer: &Answer<'_>) -> Result<Outcome, Fault> {
+    fn answered(&mut self, answer: &Answer<'_>) -> Result<(Outcome, &'static str), Fault> {
         Ok(match &self.mix.entries()[answer.tag as usize].checks {
             Some(checks) => self.searches.judge(checks, answer),
-            None => outcome_of(answer.status),
+            None => (outcome_of(answer.status), ""),
         })
     }
 }
@@ -131,7 +131,7 @@ impl HttpWorkload for Checked {
         self.checks.look(self.searches.on(connection), piece);
     }
 
-    fn answered(&mut self, answer: &Answer<'_>) -> Result<Outcome, Fault> {
+    fn answered(&mut self, answer: &Answer<'_>) -> Result<(Outcome, &'static str), Fault> {
         Ok(self.searches.judge(&self.checks, answer))
     }
 }
@@ -170,12 +170,12 @@ impl Searches {
     }
 
     /// Judges a response by the search that ends with it.
-    fn judge(&mut self, checks: &Checks, answer: &Answer<'_>) -> Outcome {
+    fn judge(&mut self, checks: &Checks, answer: &Answer<'_>) -> (Outcome, &'static str) {
         match self.open.get_mut(answer.connection as usize).and_then(Option::take) {
             Some(search) => {
-                let outcome = checks.judge(answer, &search);
+                let judged = checks.judge(answer, &search);
                 self.spare.push(search);
-                outcome
+                judged
             }
             // There was no search.
             None => checks.judge(answer, &Search::default()),

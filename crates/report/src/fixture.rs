@@ -12,7 +12,7 @@ use results::journal::{Entry, Observed, Purpose, Status};
 use results::load::{Counts, Gate, Interval, Load, Pacing, Part, Rates, Target, Validity};
 use results::manifest::{Manifest, State};
 use results::{
-    Components, Directory, Environment, Little, Times, answer, components, manifest, slo,
+    Components, Directory, Environment, Little, Times, answer, components, failing, manifest, slo,
 };
 use tempfile::TempDir;
 
@@ -360,6 +360,7 @@ fn observed(load: &Load, trial: u32, limit_per_s: f64) -> Observed {
         requests: total.counts.intended,
         failures: total.counts.failed,
         unfinished: Some(total.counts.unfinished),
+        failing: failing::of(load),
         p50_ns: Some(times.p50_ns),
         p90_ns: Some(times.p90_ns),
         p99_ns: Some(times.p99_ns),
@@ -444,7 +445,11 @@ fn measured_at(limit_per_s: f64, seed: u64, offered: f64) -> Load {
         seed,
         pacing: Pacing::Open { arrivals: "poisson".into() },
         measured_s: SECONDS as f64,
-        targets: vec![Target { url: "http://127.0.0.1:40113/".into(), part: part.clone() }],
+        targets: vec![Target {
+            url: "http://127.0.0.1:40113/".into(),
+            path: None,
+            part: part.clone(),
+        }],
         total: part,
         series: series(&seconds, completed, &mut random),
         validity: Validity {

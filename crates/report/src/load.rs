@@ -5,7 +5,8 @@ use std::fmt::Write;
 use measure::Quantile;
 use results::load::{Generator, Pacing};
 use results::printed::{Printed, Since};
-use results::{Little, Load};
+use results::slo::Judged;
+use results::{Little, Load, failing};
 
 use crate::page;
 use crate::table::Table;
@@ -105,10 +106,14 @@ fn facts(load: &Load) -> Vec<String> {
     facts
 }
 
-/// Writes the verdict: the validity of the generator comes before its results.
+/// Writes the verdict: what failed, then the validity of the generator, then the results.
 fn verdict(load: &Load, out: &mut String) -> std::fmt::Result {
     let (class, word) = word(load);
-    writeln!(out, "<section class=\"verdict {class}\">\n<h2>{word}</h2>\n<dl>")?;
+    writeln!(out, "<section class=\"verdict {class}\">\n<h2>{word}</h2>")?;
+    if let Some(failed) = failing::of_load_in_words(load) {
+        writeln!(out, "<p class=\"problem\">✗ {}</p>", escape(&failed))?;
+    }
+    out.push_str("<dl>\n");
     for gate in &load.validity.gates {
         let mark = if gate.passed { "✓" } else { "✗" };
         writeln!(out, "<dt>{mark} {}</dt><dd>{}</dd>", escape(&gate.name), escape(&gate.figure))?;
@@ -131,9 +136,20 @@ fn verdict(load: &Load, out: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
+fn objectives(load: &Load) -> &[Judged] {
+    load.slo.as_ref().map_or(&[], |slo| &slo.objectives)
+}
+
 fn word(load: &Load) -> (&'static str, &'static str) {
+    let is_failing = failing::is_noticed(load);
+    let is_missed = failing::is_missed(load, objectives(load));
     match &load.slo {
         _ if load.partial => ("open", "‖ Interrupted"),
+        _ if is_failing && !load.validity.valid => ("bad", "✗ Failing service, and not valid"),
+        Some(slo) if is_failing && slo.met && !is_missed => {
+            ("open", "! Valid measurement of a failing service, and the SLO is met")
+        }
+        _ if is_failing => ("bad", "✗ Valid measurement of a failing service"),
         _ if !load.validity.valid => ("bad", "! Not valid"),
         Some(slo) if !slo.met => ("bad", "✗ Valid, and the SLO is missed"),
         Some(_) => ("good", "✓ Valid, and the SLO is met"),
@@ -174,11 +190,13 @@ fn response(load: &Load, out: &mut String) -> std::fmt::Result {
         },
         Some(times) => write!(
             out,
-            "<p class=\"big\">{}{} <span>p99</span></p><p>p50 {}, max {}</p>",
+            "<p class=\"big\">{}{} <span>p99</span></p><p>p50 {}, max {}</p>{}",
             if load.generator.p99_at_most { "<span>at most</span> " } else { "" },
             time(times.p99_ns),
             time(times.p50_ns),
-            time(times.max_ns)
+            time(times.max_ns),
+            failing::of_times_in_words(&load.total)
+                .map_or(String::new(), |of| format!("<p class=\"problem\">! {of}</p>"))
         )?,
     }
     out.push_str(
@@ -219,9 +237,8 @@ fn said(load: &Load) -> Vec<(&'static str, String)> {
         let text = format!("{} {}, {handshakes}, {resumed} resumed", tls.version, tls.cipher);
         said.push(("secured", text));
     }
-    if let Some(slo) = &load.slo {
-        said.extend(slo.objectives.iter().map(|judged| ("SLO", judged.text.clone())));
-    }
+    said.extend(objectives(load).iter().map(|judged| ("SLO", judged.text.clone())));
+    said.extend(failing::missed_in_words(load, objectives(load)).map(|text| ("fails", text)));
     said.extend(load.ended.iter().map(|how| ("ended", how.clone())));
     said.extend(load.findings.iter().map(|finding| ("found", finding.clone())));
     said.extend(load.warnings.iter().map(|warning| ("warning", warning.clone())));

@@ -6,7 +6,7 @@ use std::path::Path;
 use results::Doctor;
 use results::Metric;
 use results::analysis::Code;
-use results::answer::Verdict;
+use results::answer::{Verdict, failing_strands};
 use results::doctor::Check;
 use results::environment::Node;
 use results::manifest::State;
@@ -124,6 +124,7 @@ fn verdict(run: &Run, out: &mut String) -> std::fmt::Result {
 
 fn word(run: &Run) -> (&'static str, &'static str) {
     match run.answer.as_ref().map(|answer| answer.verdict) {
+        Some(Verdict::Answered) if is_failing(run) => ("open", "! Answered, and the service fails"),
         Some(Verdict::Answered) => ("good", "✓ Answered"),
         Some(Verdict::No) => ("bad", "✗ Answered: no"),
         Some(Verdict::NoAnswer) => ("bad", "! No trustworthy answer"),
@@ -133,6 +134,11 @@ fn word(run: &Run) -> (&'static str, &'static str) {
         }
         Some(Verdict::Open) | None => ("open", "… Unfinished"),
     }
+}
+
+/// Returns true if the service failed in every trial of a search.
+fn is_failing(run: &Run) -> bool {
+    !failing_strands(run.trials.iter().map(|trial| &trial.entry)).is_empty()
 }
 
 fn sentence(run: &Run) -> String {
@@ -151,6 +157,9 @@ fn maximum(run: &Run, out: &mut String) -> std::fmt::Result {
     let so_far = so_far(run);
     write!(out, "<div class=\"figure\"><h3>Maximum throughput{so_far}</h3>")?;
     match &run.maximum {
+        None if is_failing(run) => {
+            out.push_str("<p class=\"big\">none</p><p>The service failed at every load.</p>");
+        }
         None if run.trials.iter().any(|trial| !trial.probe() && trial.answers()) => {
             out.push_str(
                 "<p class=\"big\">–</p><p>Not looked for: the search was for the capacity.</p>",

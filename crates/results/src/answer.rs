@@ -3,7 +3,7 @@
 //! The two differ in one field: a kept answer names its report relative to its own folder, so that
 //! it stays correct if the folder is moved.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use measure::estimate;
 use measure::quantity::grouped;
@@ -93,7 +93,8 @@ impl Answer {
 pub enum Verdict {
     /// The question was answered: exit 0.
     Answered,
-    /// The answer is no, since an SLO was never met, or the target of a spread was missed: exit 1.
+    /// The answer is no, since the service failed, an SLO was never met, or the target of a spread was
+    /// missed: exit 1.
     No,
     /// A trustworthy answer was not found: exit 3.
     NoAnswer,
@@ -338,6 +339,36 @@ fn per_s(value: f64) -> String {
 
 /// The most trials that are listed by their numbers.
 const MOST_LISTED: usize = 12;
+
+/// Returns the failures of the trial in which most requests failed, if they are so many that its figures are not
+/// those of a working system: `404 for 213 of 213 requests to /fast/ (trial 1, and 2 other trials fail)`.
+pub fn failing_in_words<'a>(journal: impl Iterator<Item = &'a Entry>) -> Option<String> {
+    let failing = |entry: &'a Entry| {
+        let observed = entry.observed.as_ref()?;
+        Some((observed.failed_share(), entry.trial, observed.failing_in_words()?))
+    };
+    let failing: Vec<(f64, u32, String)> = journal.filter_map(failing).collect();
+    // Of equals the first.
+    let (_, trial, words) = failing.iter().rev().max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let others = match failing.len() {
+        1 => String::new(),
+        2 => ", and one other trial fails".to_owned(),
+        n => format!(", and {} other trials fail", n - 1),
+    };
+    Some(format!("{words} (trial {trial}{others})"))
+}
+
+/// Returns the strands in which the service fails: so many requests failed in each of their trials that none has
+/// figures of a working system.
+pub fn failing_strands<'a>(journal: impl IntoIterator<Item = &'a Entry>) -> BTreeSet<u32> {
+    let mut strands: BTreeMap<u32, bool> = BTreeMap::new();
+    for entry in journal {
+        if let Some(observed) = &entry.observed {
+            *strands.entry(entry.strand.unwrap_or(1)).or_insert(true) &= observed.is_failing();
+        }
+    }
+    strands.into_iter().filter_map(|(strand, is_failing)| is_failing.then_some(strand)).collect()
+}
 
 /// Returns how many trials were valid, with the numbers of the others: `15 of 18 trials valid; valid, but
 /// disturbed: 3; slowed, but usable: 9; not valid: 12, 13`.

@@ -19,9 +19,12 @@
 //! - A closed loop that its generator limited completed less than the system can: its rate is a lower
 //!   bound, which is enough for a probe. Its response times contain the generator's own work, so an SLO
 //!   stays missed only if failures miss it.
+//! - Every request was answered wrongly: so it was, however slow anything was. A timeout or a reset is no
+//!   answer, and may come from a disturbance.
 //! - The figures of a slowed trial are bounds; they are in no average and no comparison.
 
 use crate::Load;
+use crate::failing;
 use crate::load::{BUSY, Generator, LATE};
 use crate::slo::Outcome;
 
@@ -127,6 +130,11 @@ pub fn of_load(
         }
     });
     let evidence = of(fitness, verdict, load.saturated == Some(false), question);
+    let objectives = outcome.map_or(&[][..], |outcome| &outcome.objectives);
+    if evidence == Evidence::Nothing && failing::is_certain(load, objectives) {
+        let text = "the failures decide: neither lateness nor a disturbance makes a response wrong";
+        return (Evidence::Answer, Some(text.to_owned()));
+    }
     let text = match (evidence, fitness, verdict) {
         (Evidence::Answer, Fitness::Busy, _) if question == Question::LowerBound => {
             Some("the rate is a lower bound: the system can complete more")

@@ -6,6 +6,7 @@ use measure::Nanos;
 use serde::{Deserialize, Serialize};
 
 use crate::events::Events;
+use crate::failing::{Failure, Tally};
 use crate::little::Little;
 use crate::slo;
 use crate::times::Times;
@@ -248,6 +249,10 @@ pub struct Observed {
     /// generator, and up to version 2, when `failures` contained them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfinished: Option<u64>,
+    /// The failures by reason and by requests, the most frequent first. Absent without any, and in runs before
+    /// 2026-12.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failing: Vec<Failure>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p50_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -308,25 +313,52 @@ pub struct Observed {
     pub limit: Option<Limit>,
 }
 
-/// The share of failed requests above which a system fell short, however fast it failed them.
-const FAILING: f64 = 0.03;
-
 impl Observed {
+    /// Returns the requests by their end, as far as that is known.
+    fn tally(&self) -> Tally {
+        let unfinished = self.unfinished.unwrap_or_default();
+        Tally { requests: self.requests, failed: self.failures, unfinished }
+    }
+
     /// Returns true if so many requests failed that the completed rate is not one of a working system,
     /// or if none succeeded.
     pub fn is_failing(&self) -> bool {
-        let ended = self.ended();
-        is_failing(self.failed_share()) || 0 < self.requests && ended == self.failures
+        self.tally().is_failing()
+    }
+
+    /// Returns true if most of the requests failed: then the figures are those of the failures.
+    pub fn is_mostly_failing(&self) -> bool {
+        self.knows_failures() && self.tally().is_mostly_failing()
+    }
+
+    /// Returns false up to version 2, when the failures contained the requests that did not end.
+    fn knows_failures(&self) -> bool {
+        self.unfinished.is_some() || self.generator.is_some()
+    }
+
+    /// Returns true if the service answered every request wrongly, which no calmer machine changes.
+    pub fn is_all_wrong(&self) -> bool {
+        self.tally().is_all_wrong(&self.failing)
     }
 
     /// Returns the share of failures of the requests that ended.
     pub fn failed_share(&self) -> f64 {
-        self.failures as f64 / self.ended().max(1) as f64
+        self.tally().failed_share()
     }
 
-    /// Returns the number of requests that ended, well or not, as far as that is known.
-    fn ended(&self) -> u64 {
-        self.requests.saturating_sub(self.unfinished.unwrap_or_default())
+    /// Describes the failures; `None` if there are none.
+    pub fn failures_in_words(&self) -> Option<String> {
+        self.tally().in_words(&self.failing)
+    }
+
+    /// Describes the failures, if there are so many that the figures are not those of a working system.
+    pub fn failing_in_words(&self) -> Option<String> {
+        self.failures_in_words().filter(|_| self.is_failing())
+    }
+
+    /// Returns the sustained rate, if it is that of a working system: a rate of failures is no throughput.
+    pub fn throughput_per_s(&self) -> Option<f64> {
+        (!self.knows_failures() || !self.is_failing()).then_some(self.sustained_per_s)
     }
 }
 
@@ -351,11 +383,6 @@ impl Observed {
             ..Observed::nothing()
         }
     }
-}
-
-/// Returns true for a share of failures with which a system fell short.
-pub fn is_failing(failed_share: f64) -> bool {
-    FAILING < failed_share
 }
 
 fn is_zero(count: &u32) -> bool {

@@ -15,6 +15,7 @@ pub mod environment;
 pub mod events;
 pub mod evidence;
 pub mod explanation;
+pub mod failing;
 pub mod found;
 pub mod frames;
 pub mod joined;

@@ -6,6 +6,7 @@ use measure::{Histogram, Quantile};
 use serde::{Deserialize, Serialize};
 
 use crate::events::Events;
+use crate::failing::Failure;
 use crate::printed::{Printed, Since};
 use crate::slo;
 use crate::times::{self, Times};
@@ -45,6 +46,10 @@ pub struct Load {
     /// [`SLO_MISSED`].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ended: Option<String>,
+    /// The failures by reason and by requests, the most frequent first. Absent without any, and in documents before
+    /// 2026-12.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub failures: Vec<Failure>,
     pub pacing: Pacing,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<Connections>,
@@ -132,6 +137,7 @@ impl Load {
             part: None,
             partial: false,
             ended: None,
+            failures: Vec::new(),
             pacing: Pacing::Closed { think_ns: 0 },
             connections: None,
             clock: None,
@@ -196,6 +202,9 @@ pub struct Group {
     /// As in [`Counts`].
     pub failed: u64,
     pub outcomes: BTreeMap<String, u64>,
+    /// As in [`Part`].
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub reasons: BTreeMap<String, u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_time: Option<Times>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -256,7 +265,7 @@ pub struct Part {
     /// Answers by status.
     pub statuses: BTreeMap<String, u64>,
     /// The reasons of failed requests, by `outcome: reason`, if the outcome alone does not explain
-    /// the failure.
+    /// the failure: the status of a response, the rule that it violated, or other details.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub reasons: BTreeMap<String, u64>,
     /// The times from the intended start to the end, of requests that were answered, well or not,
@@ -358,6 +367,9 @@ pub struct Rates {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Target {
     pub url: String,
+    /// The path of all requests; absent if the workload chooses the path of each.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub path: Option<String>,
     #[serde(flatten)]
     pub part: Part,
 }

@@ -8,6 +8,7 @@ use measure::Histogram;
 use measure::pace::Portion;
 
 use crate::events::Events;
+use crate::failing;
 use crate::load::{
     Clock, Connections, Counts, Generator, Group, Interval, Load, Pacing, Part, Rates, Segment,
     Target, Tls,
@@ -61,6 +62,7 @@ pub fn merge(parts: &[(String, Load)]) -> Result<Load, String> {
     }
     whole.warnings.extend(apart(parts, whole.clock.as_ref()));
     whole.slo = slo::judge(&objectives(parts), &whole.total);
+    whole.failures = failing::of(&whole);
     Ok(whole)
 }
 
@@ -226,10 +228,10 @@ fn add(whole: &mut Load, part: Load) -> Result<(), String> {
     };
     whole.measured_s = whole.measured_s.max(part.measured_s);
     add_part(&mut whole.total, part.total)?;
-    for Target { url, part } in part.targets {
+    for Target { url, path, part } in part.targets {
         match whole.targets.iter_mut().find(|target| target.url == url) {
             Some(target) => add_part(&mut target.part, part)?,
-            None => whole.targets.push(Target { url, part }),
+            None => whole.targets.push(Target { url, path, part }),
         }
     }
     whole.events = match (whole.events.take(), part.events) {
@@ -360,6 +362,7 @@ fn add_group(whole: &mut Group, group: Group) -> Result<(), String> {
     whole.completed += group.completed;
     whole.failed += group.failed;
     add_counts(&mut whole.outcomes, group.outcomes);
+    add_counts(&mut whole.reasons, group.reasons);
     add_times(&mut whole.response_time, group.response_time)?;
     add_times(&mut whole.service_time, group.service_time)
 }

@@ -220,7 +220,9 @@ impl<'a> Groups<'a> {
             let is_counted = entry.purpose == Purpose::Trial
                 && entry.status == Status::Valid
                 && entry.why.is_none();
-            let Some(observed) = entry.observed.as_ref().filter(|_| is_counted) else { continue };
+            // The figures of failures are not those of the service.
+            let is_sound = |observed: &&Observed| is_counted && !observed.is_mostly_failing();
+            let Some(observed) = entry.observed.as_ref().filter(is_sound) else { continue };
             let known = Metric::ALL.iter().filter(|metric| !metric.is_lower_bound(observed));
             let values = known.filter_map(|metric| Some((*metric, metric.of(observed)?)));
             let member = Member {

@@ -7,8 +7,8 @@ use measure::scaling::{self, Conclusion, Estimate as Known, Identified, Reason};
 use measure::{Random, estimate};
 use serde::{Deserialize, Serialize};
 
+use crate::failing::is_failing;
 use crate::found::{Found, Spread};
-use crate::journal::is_failing;
 use crate::metric::Metric;
 
 #[cfg(test)]
@@ -40,7 +40,7 @@ pub struct Level {
     /// The figure of each search or trial, per second. Of a single search that has an estimate, this is the
     /// estimate.
     pub values: Vec<f64>,
-    /// What the searches found that found only a bound. Such a level has no mean, and no law has it.
+    /// The results of searches that found only a bound. Such a level has no mean, and no law has it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub censored: Vec<Found>,
     /// Their geometric mean; null without values, and if a search found only a bound.

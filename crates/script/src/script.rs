@@ -206,7 +206,7 @@ impl HttpWorkload for Script {
         }
     }
 
-    fn answered(&mut self, answer: &Answer<'_>) -> Result<Outcome, Fault> {
+    fn answered(&mut self, answer: &Answer<'_>) -> Result<(Outcome, &'static str), Fault> {
         let Answer { status, head, body, connection, tag, .. } = *answer;
         if self.callbacks().has(Callbacks::RESPONSE) {
             self.machine.answer(status, fields(head), body, connection + 1, tag)?;
@@ -214,7 +214,7 @@ impl HttpWorkload for Script {
             self.machine.forget(tag)?;
         }
         self.release(tag);
-        Ok(outcome_of(status))
+        Ok((outcome_of(status), ""))
     }
 
     fn failed(&mut self, outcome: Outcome, tag: u32) -> Result<(), Fault> {

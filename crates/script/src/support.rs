@@ -126,14 +126,15 @@ pub(crate) fn answer(
 ) -> Result<Outcome, Fault> {
     let head = format!("{}\r\n\r\n", head.replace('\n', "\r\n"));
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    script.answered(&Answer {
+    let answered = script.answered(&Answer {
         status,
         head: head.as_bytes(),
         body: body.as_bytes(),
         body_length: body.len() as u64,
         connection,
         tag: expected.tag,
-    })
+    });
+    answered.map(|(outcome, _)| outcome)
 }
 
 /// Makes a request, answers it, and returns the request.

@@ -8,7 +8,7 @@ use measure::Share;
 use measure::quantity::probability;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use results::Comparison;
-use results::answer::validity_in_words;
+use results::answer::{failing_in_words, validity_in_words};
 use results::comparison::{Compared, Difference, Shift, Verdict};
 use results::journal::{Entry, Purpose, Status};
 
@@ -40,7 +40,8 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     };
     let found = found.map_err(failed)?;
     for past in [Some(&past), other.as_ref()].into_iter().flatten() {
-        not_all_valid(past).iter().for_each(|words| output::error(words));
+        let words = failing(past).into_iter().chain(not_all_valid(past));
+        words.for_each(|words| output::error(&words));
     }
     output::result(&match () {
         () if *json => output::json(&found),
@@ -53,6 +54,13 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
         Verdict::Worse => Exit::No,
         Verdict::Undecided => Exit::NoAnswer,
     })
+}
+
+/// Returns the failures of a run, if there are so many in a trial that its figures are not those of a working
+/// service.
+pub(super) fn failing(past: &Past) -> Option<String> {
+    let words = failing_in_words(past.journal.iter())?;
+    Some(format!("! {}: {words}", past.name))
 }
 
 /// Returns the trials of a run that were not valid, or disturbed, in the words of every other command; `None`

@@ -34,6 +34,7 @@ use measure::{Nanos, Quantile};
 use net::{Closed, process};
 use results::Secrets;
 use results::evidence::{self, Evidence, Question};
+use results::failing;
 use results::slo::{self, Slo};
 use script::{Compatibility, ScriptSet};
 
@@ -135,6 +136,7 @@ fn make(arguments: &Load, secrets: &mut Secrets) -> Result<Exit, Failure> {
         seed: arguments.seed,
         slo: &arguments.slo,
         labels: &labels,
+        has_one_path: workload.has_one_path(),
         compatibility: None,
     };
     let mut document = document::of(&context, &plan, &targets, &measurement, &judgement);
@@ -167,17 +169,22 @@ fn headline(arguments: &Load, targets: &[Target]) -> String {
     format!("{} · {connections}", urls.join(" "))
 }
 
-/// Returns the exit code of a load. A load that is not valid may still answer whether it met its
-/// SLO.
+/// Returns the exit code of a load: no if it missed its SLO, or if most requests failed. A load that is
+/// not valid may still answer that.
 pub(crate) fn exit(load: &results::Load) -> Exit {
     let question = if load.slo.is_some() { Question::Verdict } else { Question::Figures };
     match evidence::of_load(load, load.slo.as_ref(), question) {
         (Evidence::Nothing, _) => Exit::NoAnswer,
         (Evidence::Whole | Evidence::Answer, _) => match &load.slo {
             Some(slo) if !slo.met => Exit::No,
+            _ if failing::is_missed(load, judged(load)) => Exit::No,
             Some(_) | None => Exit::Answered,
         },
     }
+}
+
+fn judged(load: &results::Load) -> &[slo::Judged] {
+    load.slo.as_ref().map_or(&[], |slo| &slo.objectives)
 }
 
 /// The names of the labels: the mix's, or else the trace's.
@@ -197,6 +204,8 @@ pub(crate) struct Context<'a> {
     pub(crate) slo: &'a [Slo],
     /// The names of the labels, in their order.
     pub(crate) labels: &'a [String],
+    /// True if all requests to a target have the path of its URL.
+    pub(crate) has_one_path: bool,
     /// The original that this program was started as.
     pub(crate) compatibility: Option<&'static str>,
 }

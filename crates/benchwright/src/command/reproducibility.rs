@@ -9,6 +9,7 @@ use results::analysis::Code;
 use results::reproducibility::{Document, SCHEMA};
 
 use super::analyse;
+use super::compare::failing;
 use super::run::failed;
 use crate::cli::Reproducibility;
 use crate::output::{self, Exit, Failure};
@@ -18,7 +19,9 @@ mod tests;
 
 pub(crate) fn reproducibility(arguments: &Reproducibility) -> Result<Exit, Failure> {
     let Reproducibility { directory, metrics, json } = arguments;
-    let mut reproducibility = Past::read(directory).map_err(failed)?.answer().reproducibility;
+    let past = Past::read(directory).map_err(failed)?;
+    failing(&past).iter().for_each(|words| output::error(words));
+    let mut reproducibility = past.answer().reproducibility;
     if !metrics.is_empty() {
         for reproduced in &mut reproducibility {
             reproduced.metrics.retain(|of| metrics.contains(&of.metric));
@@ -36,7 +39,7 @@ pub(crate) fn reproducibility(arguments: &Reproducibility) -> Result<Exit, Failu
     })?;
     if document.reproducibility.is_empty() {
         return Err(Failure::no_answer(
-            "nothing was repeated: a spread needs three valid trials at one load (repeat: {trials: 10}) \
+            "nothing was repeated: a spread needs three valid trials of a working service at one load (repeat: {trials: 10}) \
              or three equal searches (repeat: {searches: 5})",
         ));
     }

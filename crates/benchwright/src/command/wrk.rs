@@ -19,7 +19,7 @@ use load::validity::{self, Besides};
 use measure::pace::{Distribution, Portion, Shape, Think};
 use measure::{Nanos, Rate};
 use net::{Closed, Endpoint, Timer};
-use results::{Load, Secrets, secrets};
+use results::{Load, Secrets, failing, secrets};
 use script::ScriptSet;
 use wrk::arguments::{self, Command, Compatibility, Refusal};
 
@@ -148,6 +148,7 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
         arguments: secrets::words(arguments),
         seed: plan.seed,
         slo: &[],
+        has_one_path: false,
         labels: &[],
         compatibility: Some(command.compatibility.name()),
     };
@@ -156,6 +157,8 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
         ..document::of(&context, &plan, &targets, &measurement, &judgement)
     };
     outputs.write(&document, &measurement)?;
+    let failures = failing::of_load_in_words(&document);
+    failures.iter().for_each(|words| output::error(&format!("failed: {words}")));
     for line in judgement.reasons().iter().chain(&judgement.findings).chain(&judgement.warnings) {
         output::error(line);
     }
@@ -169,7 +172,7 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
     Ok(match () {
         () if measurement.partial => Exit::Interrupted,
         () if !judgement.is_valid() => Exit::NoAnswer,
-        () if 0 < overdue || !judgement.findings.is_empty() => Exit::No,
+        () if 0 < overdue || failures.is_some() || !judgement.findings.is_empty() => Exit::No,
         () => Exit::Answered,
     })
 }

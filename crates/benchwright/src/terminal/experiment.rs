@@ -36,8 +36,9 @@ q  quit: stop everything, and keep the trials
    (benchwright resume goes on)
 ?  close this help
 
-✓ ok  ≈ ok, slowed  ✗ slo missed  ▲ saturated
-! invalid  † aborted  ● running  · still needed";
+✓ ok  ≈ ok, slowed  ✗ failing, or slo missed
+▲ saturated  ! invalid  † aborted
+● running  · still needed";
 
 /// The state of an experiment as its events tell it.
 pub(crate) struct Experiment {
@@ -266,7 +267,7 @@ impl Experiment {
             let (sign, tone) = match &row.strand.ending {
                 _ if number == current && row.strand.ending.is_none() => ("▸", Tone::Strong),
                 None => (" ", Tone::Plain),
-                Some(Ending::NoAnswer(_)) => ("✗", Tone::Bad),
+                Some(Ending::Failing(_) | Ending::NoAnswer(_)) => ("✗", Tone::Bad),
                 Some(_) => ("✓", Tone::Good),
             };
             let name: String = row.strand.outlined.label.chars().take(label).collect();
@@ -304,6 +305,9 @@ impl Experiment {
         let row = self.rows.get(self.strand())?;
         match (&row.strand.ending, &row.near) {
             (Some(Ending::Answered(why)), _) => Some((format!("ended: {why}"), Tone::Good)),
+            (Some(Ending::Failing(why)), _) => {
+                Some((format!("the service fails: {why}"), Tone::Bad))
+            }
             (Some(Ending::NoAnswer(why)), _) => Some((format!("no answer: {why}"), Tone::Bad)),
             (_, Some(near)) => Some((near.clone(), Tone::Strong)),
             _ => Some((row.spread()?, Tone::Strong)),

@@ -122,9 +122,9 @@ impl Figures {
         let failed = self.failures();
         let tone = if 0 < self.failed { Tone::Bad } else { Tone::Plain };
         for (name, value, tone) in [
+            ("failed", Some(failed), tone),
             ("requests", in_flight, Tone::Plain),
             ("late", late, Tone::Plain),
-            ("failed", Some(failed), tone),
         ] {
             let Some(value) = value else { continue };
             let Some(row) = rows.pop_front() else { return };

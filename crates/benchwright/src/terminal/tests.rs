@@ -322,9 +322,9 @@ fn a_warm_up_has_no_offered_rate() {
             │  4    3,910/s  ✗ slo missed 4.40 ms  ││p50        1.10 ms     1.15 ms        │
             │  5    4,105/s  ● running             ││p99        4.40 ms     4.60 ms        │
             │                                      ││p99.9      9.90 ms     10.3 ms        │
+            │                                      ││failed     2: reset 1, timeout 1      │
             │                                      ││requests   212 in flight              │
             │                                      ││late       p99 20.0 µs                │
-            │                                      ││failed     2: reset 1, timeout 1      │
             │                                      ││p99 of the last 60 s: 0 to 4.40 ms, li│
             │                                      ││█                                     │
             │                                      ││█                                     │
@@ -357,9 +357,9 @@ fn a_measurement_shows_offered_against_completed() {
             │  5    4,105/s  ● running             ││p50        1.40 ms     1.15 ms        │
             │                                      ││p99        5.60 ms     4.60 ms        │
             │                                      ││p99.9      12.6 ms     10.3 ms        │
+            │                                      ││failed     6: reset 3, timeout 3      │
             │                                      ││requests   212 in flight              │
             │                                      ││late       p99 20.0 µs                │
-            │                                      ││failed     6: reset 3, timeout 3      │
             │                                      ││p99 of the last 60 s: 0 to 5.60 ms, li│
             │                                      ││▅▆█                                   │
             │capacity between 3,200/s and 3,910/s  ││███                                   │
@@ -391,9 +391,9 @@ fn a_wide_terminal_has_room_for_everything() {
             │  5    4,105/s  ● running                                 ││p50        1.40 ms     1.15 ms                            │
             │                                                          ││p99        5.60 ms     4.60 ms                            │
             │                                                          ││p99.9      12.6 ms     10.3 ms                            │
+            │                                                          ││failed     6: reset 3, timeout 3                          │
             │                                                          ││requests   212 in flight                                  │
             │                                                          ││late       p99 20.0 µs                                    │
-            │                                                          ││failed     6: reset 3, timeout 3                          │
             │                                                          ││p99 of the last 60 s: 0 to 5.60 ms, linear                │
             │                                                          ││ ▄█                                                       │
             │                                                          ││▇██                                                       │
@@ -539,9 +539,9 @@ fn an_invalid_trial_is_not_counted_and_a_pause_is_announced() {
             │  5    4,105/s  ! invalid             ││p50        1.40 ms     1.15 ms        │
             │                                      ││p99        5.60 ms     4.60 ms        │
             │                                      ││p99.9      12.6 ms     10.3 ms        │
+            │                                      ││failed     6: reset 3, timeout 3      │
             │                                      ││requests   212 in flight              │
             │                                      ││late       p99 20.0 µs                │
-            │                                      ││failed     6: reset 3, timeout 3      │
             │                                      ││p99 of the last 60 s: 0 to 5.60 ms, li│
             │                                      ││▅▆█                                   │
             │capacity between 3,200/s and 3,910/s  ││███                                   │
@@ -607,9 +607,9 @@ fn a_run_that_is_being_stopped_says_so() {
             │  5    4,105/s  ● running             ││p50        1.40 ms     1.15 ms        │
             │                                      ││p99        5.60 ms     4.60 ms        │
             │                                      ││p99.9      12.6 ms     10.3 ms        │
+            │                                      ││failed     6: reset 3, timeout 3      │
             │                                      ││requests   212 in flight              │
             │                                      ││late       p99 20.0 µs                │
-            │                                      ││failed     6: reset 3, timeout 3      │
             │                                      ││p99 of the last 60 s: 0 to 5.60 ms, li│
             │                                      ││▅▆█                                   │
             │capacity between 3,200/s and 3,910/s  ││███                                   │
@@ -636,20 +636,20 @@ fn the_help_explains_keys_and_symbols() {
             ┌ plan: trial, load, result, p99 ──────┐┌ trial ───────────────────────────────┐
             │  1    2,400/s  ✓ ok         4.10 ms  ││                                      │
             │  2    3,200/s  ✓ ok         4.20 ms  ││                                      │
-            │  3    4,267/s  ▲ saturated  4.30 ms  ││                                      │
-            │  4    3,910/s┌ help ───────────────────────────────────────────┐             │
-            │              │ p  pause after this trial, or continue          │             │
-            │              │ s  end the wait for a calm machine              │             │
-            │              │ r  end this trial as not valid, and repeat it   │             │
-            │              │ w  time that the charts cover                   │             │
-            │              │ l  logarithmic or linear charts                 │             │
-            │              │ q  quit: stop everything, and keep the trials   │             │
-            │              │    (benchwright resume goes on)                 │             │
-            │              │ ?  close this help                              │             │
-            │capacity betwe│                                                 │             │
-            └──────────────│ ✓ ok  ≈ ok, slowed  ✗ slo missed  ▲ saturated   │─────────────┘
-            ┌ log ─────────│ ! invalid  † aborted  ● running  · still needed │─────────────┐
-            │   0:09    1  └─────────────────────────────────────────────────┘pu 0.61      │
+            │  3    4,267/s ┌ help ─────────────────────────────────────────┐              │
+            │  4    3,910/s │ p  pause after this trial, or continue        │              │
+            │               │ s  end the wait for a calm machine            │              │
+            │               │ r  end this trial as not valid, and repeat it │              │
+            │               │ w  time that the charts cover                 │              │
+            │               │ l  logarithmic or linear charts               │              │
+            │               │ q  quit: stop everything, and keep the trials │              │
+            │               │    (benchwright resume goes on)               │              │
+            │               │ ?  close this help                            │              │
+            │               │                                               │              │
+            │capacity betwee│ ✓ ok  ≈ ok, slowed  ✗ failing, or slo missed  │              │
+            └───────────────│ ▲ saturated  ! invalid  † aborted             │──────────────┘
+            ┌ log ──────────│ ● running  · still needed                     │──────────────┐
+            │   0:09    1   └───────────────────────────────────────────────┘cpu 0.61      │
             │   0:18    2   3,200/s   ok          p50 1.10 ms  p99 4.20 ms   cpu 0.61      │
             │   0:27    3   4,267/s   saturated   p50 1.10 ms  p99 4.30 ms   4,267 of 4,267│
             │   0:36    4   3,910/s   slo missed  p50 1.10 ms  p99 4.40 ms   cpu 0.61      │
@@ -665,31 +665,31 @@ fn a_single_load_is_the_live_half() {
         "load",
         USUAL,
         expect![[r#"
-         http://127.0.0.1:8080/                                                    0:12
-         measuring 7 s of 10 s
-        ┌──────────────────────────────────────────────────────────────────────────────┐
-        │asked      4,105/s                                                            │
-        │offered    4,105/s      ▇▇▇▇▇▇▇                                               │
-        │completed  4,400/s      ▅▆▆▆▇▇█                                               │
-        │           last 1 s    whole                                                  │
-        │p50        1.80 ms     1.15 ms                                                │
-        │p99        7.20 ms     4.60 ms                                                │
-        │p99.9      16.2 ms     10.3 ms                                                │
-        │requests   212 in flight                                                      │
-        │late       p99 20.0 µs                                                        │
-        │failed     14: reset 7, timeout 7                                             │
-        │p99 of the last 60 s: 4.80 ms to 7.20 ms, logarithmic                         │
-        │      █                                                                       │
-        │     ▇█                                                                       │
-        │    ▇██                                                                       │
-        │   ▆███                                                                       │
-        │  ▄████                                                                       │
-        │ ▁█████                                                                       │
-        │ ██████                                                                       │
-        │▆██████                                                                       │
-        └──────────────────────────────────────────────────────────────────────────────┘
-         w last 60 s  l linear  q quit  ? help
-    "#]],
+             http://127.0.0.1:8080/                                                    0:12
+             measuring 7 s of 10 s
+            ┌──────────────────────────────────────────────────────────────────────────────┐
+            │asked      4,105/s                                                            │
+            │offered    4,105/s      ▇▇▇▇▇▇▇                                               │
+            │completed  4,400/s      ▅▆▆▆▇▇█                                               │
+            │           last 1 s    whole                                                  │
+            │p50        1.80 ms     1.15 ms                                                │
+            │p99        7.20 ms     4.60 ms                                                │
+            │p99.9      16.2 ms     10.3 ms                                                │
+            │failed     14: reset 7, timeout 7                                             │
+            │requests   212 in flight                                                      │
+            │late       p99 20.0 µs                                                        │
+            │p99 of the last 60 s: 4.80 ms to 7.20 ms, logarithmic                         │
+            │      █                                                                       │
+            │     ▇█                                                                       │
+            │    ▇██                                                                       │
+            │   ▆███                                                                       │
+            │  ▄████                                                                       │
+            │ ▁█████                                                                       │
+            │ ██████                                                                       │
+            │▆██████                                                                       │
+            └──────────────────────────────────────────────────────────────────────────────┘
+             w last 60 s  l linear  q quit  ? help
+        "#]],
     );
 }
 

@@ -15,6 +15,7 @@ mod editor;
 mod errors;
 mod events;
 mod experiment;
+mod failing;
 mod foreign;
 mod format;
 mod gates;

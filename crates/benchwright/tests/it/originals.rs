@@ -61,7 +61,7 @@ fn a_strict_exit_code_says_whether_requests_failed_or_were_late() {
     let slow = Server::reference(&["--delay", "20ms"]);
     for (server, code, expected) in [
         (&good, 0, "benchwright as wrk"),
-        (&busy, 1, "ended as `status`"),
+        (&busy, 1, "failed: 503 for "),
         (&slow, 1, "took longer than 10.0 ms (-T)"),
     ] {
         let options = ["wrk", "-t1", "-c4", "-d1s", "-T10ms", &server.url];

@@ -232,7 +232,7 @@ pub(crate) fn journal(folder: &Path) -> Vec<Value> {
     whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// What others took from this machine: the time stolen by the kernel's own count, and the pauses of a thread
+/// The time that others took from this machine: that stolen by the kernel's own count, and the pauses of a thread
 /// that does little but wake up. It is the evidence that a test needs where it accepts that a disturbed
 /// machine gives no answer.
 pub(crate) struct Steal {

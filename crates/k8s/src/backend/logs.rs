@@ -1,4 +1,4 @@
-//! What the pods of the system printed, with references in place of secrets.
+//! The output of the pods of the system, with references in place of secrets.
 
 use std::fs;
 

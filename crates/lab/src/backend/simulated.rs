@@ -347,7 +347,11 @@ impl Simulated {
             total: part(&total, targets.len() as f64),
             targets: targets
                 .iter()
-                .map(|(url, counted)| Target { url: url.clone(), part: part(counted, 1.0) })
+                .map(|(url, counted)| Target {
+                    url: url.clone(),
+                    path: None,
+                    part: part(counted, 1.0),
+                })
                 .collect(),
             series,
             saturated: asked.and_then(|_| total.balance.is_saturated()),

@@ -64,6 +64,23 @@ fn trials_in_blocks_are_compared_block_by_block() {
     assert_eq!(shifts, Metric::PERCENTILES);
 }
 
+/// A service that refuses everything is fast.
+#[test]
+fn an_arm_whose_requests_fail_is_not_better() {
+    let mut past = crate::for_tests::ran(&versions(
+        "1ms",
+        "repeat: {trials: 10, order: {blocks: 4}}\ncompare: {metrics: [p50]}",
+    ));
+    for entry in past.journal.iter_mut().filter(|entry| entry.strand == Some(2)) {
+        let observed = entry.observed.as_mut().unwrap();
+        (observed.failures, observed.p50_ns) = (observed.requests, Some(50_000));
+    }
+    let found = of_one(&past, &[], None).unwrap();
+    assert_eq!(found.verdict, Verdict::Undecided);
+    expect!["p50 undecided: an arm has no valid trial of a working service with this figure"]
+        .assert_eq(&in_words(&found.metrics[0]));
+}
+
 /// The speeds are in the places of their figures: a machine that explains all of the figures leaves only
 /// the true difference.
 #[test]

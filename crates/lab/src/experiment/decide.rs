@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use measure::search::{Bracket, Seen, Step};
 use measure::{Nanos, Random, Rate, estimate};
+use results::answer::failing_in_words;
 use results::journal::{Entry, Observed, Purpose, Status, Why};
-use results::slo;
+use results::{failing, slo};
 
 use crate::answer::Ending;
 use crate::search::{self, Next, Point};
@@ -103,6 +104,9 @@ pub(super) fn next(
     spent: &Spent,
 ) -> Decision {
     let spec = &resolved.spec;
+    if is_hopeless(resolved, journal) {
+        return Decision::End(Ending::Failing(NO_SUCCESS.to_owned()));
+    }
     let allowed =
         |patience, purpose, load| attempt(resolved, journal, spent, patience, purpose, load);
     let attempt = |purpose, load| Decision::of(allowed(Patience::Whole, purpose, load));
@@ -222,6 +226,27 @@ fn bounds_in_words(points: &[Point], above: &[Rate]) -> String {
     }
 }
 
+/// The reason of an end without any success.
+const NO_SUCCESS: &str =
+    "no request succeeded; correct the workload or the service, and run it again";
+
+/// Returns true if the service answered every request of every trial wrongly, as with a wrong path. No calmer
+/// machine would change that, and no higher load: only a search for a capacity tries lower ones, which a service that
+/// refuses requests may accept.
+fn is_hopeless(resolved: &Resolved, journal: &[Entry]) -> bool {
+    // An objective that allows every request to fail asks for such a load.
+    let is_allowed = |slo: &slo::Slo| matches!(slo, slo::Slo::Failures { max } if 1.0 <= max.0);
+    let search = resolved.spec.search.as_ref();
+    let tries_lower = search.is_some_and(|it| matches!(it.strategy, Strategy::Bracket(_)));
+    let is_hopeless = |observed: &Observed| {
+        observed.is_all_wrong() && (!tries_lower || failing::are_of_any_load(&observed.failing))
+    };
+    let mut observed = journal.iter().filter_map(|entry| entry.observed.as_ref()).peekable();
+    observed.peek().is_some()
+        && observed.all(is_hopeless)
+        && !resolved.slos().iter().any(is_allowed)
+}
+
 /// Returns the ending of a search that found these bounds of the capacity.
 fn ended(bracket: &Bracket, targets: u32) -> Ending {
     let each = if 1 < targets { " per instance" } else { "" };
@@ -315,7 +340,8 @@ fn point(resolved: &Resolved, asked: Option<Rate>, trials: &[&Entry]) -> Option<
     if !is_complete(resolved, &answering) {
         return None;
     }
-    let sustained: Vec<f64> = answering.iter().map(|o| o.sustained_per_s).collect();
+    let sustained = answering.iter().map(|o| o.throughput_per_s().unwrap_or(0.0));
+    let sustained: Vec<f64> = sustained.collect();
     let met = answering.iter().filter(|o| o.slo_met == Some(true)).count();
     let stated = answering.iter().any(|o| o.slo_met.is_some());
     Some(Point {
@@ -390,16 +416,10 @@ fn probe(resolved: &Resolved, journal: &[Entry], spent: &Spent) -> Result<Rate, 
             next => return Err(Decision::of(next)),
         }
     }
-    let failing = || probes().find(|entry| entry.observed.as_ref().is_some_and(|o| 0 < o.failures));
-    fastest_probe(resolved, journal).ok_or_else(|| {
-        no_answer(match failing() {
-            Some(entry) => format!(
-                "all requests of the probe failed; look at the outcomes in trials/{}/load.json, and at the \
-                 workload's path",
-                entry.trial
-            ),
-            None => "the probe completed nothing".to_owned(),
-        })
+    fastest_probe(resolved, journal).ok_or_else(|| match failing_in_words(probes()) {
+        Some(_) if is_known => Decision::End(Ending::Failing(NO_SUCCESS.to_owned())),
+        Some(words) => no_answer(format!("the probe failed: {words}")),
+        None => no_answer("the probe completed nothing".to_owned()),
     })
 }
 

@@ -300,20 +300,27 @@ impl<'a> Turns<'a> {
         self.endings[strand].as_ref()
     }
 
-    /// Returns how the experiment ended, once every strand has: without an answer if one of them
-    /// has none.
+    /// Returns how the experiment ended, once every strand has: as that one did in which the service failed, or
+    /// that has no answer.
     pub fn ending(&self) -> Ending {
         if let [ending] = &self.endings[..] {
             return ending.clone().unwrap_or(Ending::Open);
         }
-        let failed = self.endings.iter().zip(0..).find_map(|(ending, strand)| match ending {
-            Some(Ending::NoAnswer(why)) => Some(format!("{}: {why}", self.plan.label(strand))),
+        let strands = || {
+            (0..).zip(&self.endings).filter_map(|(strand, ending)| Some((strand, ending.as_ref()?)))
+        };
+        let named = |strand: usize, why: &str| format!("{}: {why}", self.plan.label(strand));
+        let failing = strands().find_map(|(strand, ending)| match ending {
+            Ending::Failing(why) => Some(Ending::Failing(named(strand, why))),
             _ => None,
         });
-        match failed {
-            Some(why) => Ending::NoAnswer(why),
-            None => Ending::Answered(format!("{} searches ended", self.endings.len())),
-        }
+        let without = strands().find_map(|(strand, ending)| match ending {
+            Ending::NoAnswer(why) => Some(Ending::NoAnswer(named(strand, why))),
+            _ => None,
+        });
+        failing
+            .or(without)
+            .unwrap_or_else(|| Ending::Answered(format!("{} searches ended", self.endings.len())))
     }
 
     fn decide(&self, strand: usize) -> Decision {

@@ -3,6 +3,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use expect_test::{Expect, expect};
+use results::failing::Failure;
 
 use super::*;
 use crate::backend::for_tests;
@@ -653,8 +654,8 @@ fn the_plan_names_what_decides_the_load() {
     "#]].assert_eq(&lines.concat());
 }
 
-/// Writes the directory of a run whose only trial was disturbed in every attempt that is allowed.
-fn disturbed(resolved: &Resolved, path: &Path) {
+/// Writes the directory of a run whose only trial was made in so many attempts, each of which was changed.
+fn attempted(resolved: &Resolved, path: &Path, attempts: u32, change: impl Fn(&mut Entry)) {
     let quiet = path.with_extension("quiet");
     run(resolved, Some(quiet.clone()), &host(), &mut Silent).unwrap();
     let quiet = Directory::open(&quiet).unwrap();
@@ -663,11 +664,114 @@ fn disturbed(resolved: &Resolved, path: &Path) {
     let directory = Directory::create(path, &manifest, &resolved.to_yaml(), &environment).unwrap();
     let [entry] = &quiet.journal().unwrap()[..] else { panic!("one trial") };
     let (_, mut writer) = directory.write_journal().unwrap();
-    for attempt in 1..=resolved.spec.budget.invalid_attempts + 1 {
-        let reasons = vec!["machine disturbed: pauses".to_owned()];
-        let status = Status::Invalid;
-        let entry = Entry { trial: attempt, attempt, status, reasons, ..entry.clone() };
+    for attempt in 1..=attempts {
+        let mut entry = Entry { trial: attempt, attempt, ..entry.clone() };
+        change(&mut entry);
         writer.append(entry, &Files::new()).unwrap();
+    }
+}
+
+/// Writes the directory of a run whose only trial was disturbed in every attempt that is allowed.
+fn disturbed(resolved: &Resolved, path: &Path) {
+    attempted(resolved, path, resolved.spec.budget.invalid_attempts + 1, |entry| {
+        entry.status = Status::Invalid;
+        entry.reasons = vec!["machine disturbed: pauses".to_owned()];
+    });
+}
+
+/// The machine was disturbed as well, but no calmer one would change what the service answers.
+#[test]
+fn a_run_whose_requests_were_all_answered_wrongly_says_so_first_and_is_not_repeated() {
+    let text = SWEEP.replace("open}", "open, rate: 100/s}");
+    let text =
+        text.lines().filter(|line| !line.starts_with("search:") && !line.starts_with("slo:"));
+    let resolved = read(&text.collect::<Vec<_>>().join("\n"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    attempted(&resolved, &path, 1, |entry| {
+        entry.status = Status::Invalid;
+        entry.reasons = vec!["generator late: p99 1.9 ms".to_owned()];
+        let observed = entry.observed.as_mut().unwrap();
+        (observed.failures, observed.unfinished) = (observed.requests, Some(0));
+        observed.failing = vec![Failure {
+            text: "404 for 50 of 50 requests to /fast/".to_owned(),
+            outcome: "status".to_owned(),
+            reason: Some("404".to_owned()),
+            count: observed.requests,
+            of: observed.requests,
+            ..Failure::default()
+        }];
+    });
+    let ended = resume(&path, &host(), &mut Silent).unwrap();
+    assert_eq!((ended.answer.trials.len(), ended.answer.verdict), (1, Verdict::No));
+    assert_eq!(ended.answer.go_on("results/x"), None);
+    expect!["404 for 50 of 50 requests to /fast/ (trial 1); the service fails: no request succeeded; correct the workload or the service, and run it again"].assert_eq(&ended.answer.summary);
+    expect![[r#"
+        answer                404 for 50 of 50 requests to /fast/ (trial 1); the service fails: no request succeeded; correct the workload or the service, and run it again
+        validity              0 of 1 trials valid; not valid: 1
+        verdict               the service fails: no request succeeded; correct the workload or the service, and run it again
+    "#]].assert_eq(&answer::table(&ended.answer));
+    let answer = Past::read(&path).unwrap().answer();
+    let explained = |sentences: Vec<results::explanation::Sentence>| -> String {
+        sentences.into_iter().map(|one| format!("{}: {}\n", one.about, one.text)).collect()
+    };
+    expect![[r#"
+        verdict: 404 for 50 of 50 requests to /fast/ (trial 1); the service fails: no request succeeded; correct the workload or the service, and run it again
+        end: no request succeeded; correct the workload or the service, and run it again, after 1 trials
+        validity: 0 of 1 trials valid; not valid: 1
+        not valid: generator late: trials 1
+    "#]].assert_eq(&explained(crate::explanation::of_run(&answer)));
+    expect![[r#"
+        failures: 404 for 50 of 50 requests to /fast/
+        purpose: 100/s asked, repetition 1
+        validity: not valid: its times say nothing about the system; but no calmer machine would change that the service answered all requests wrongly
+        reason: generator late: p99 1.9 ms
+        load: 108/s offered, 108/s completed
+        little: 0.12 in progress, and 108/s × 1.07 ms account for 0.12: 0.0 % apart
+    "#]].assert_eq(&explained(crate::explanation::of_trial(&answer, 1).unwrap()));
+}
+
+/// A rate of refusals is no throughput.
+#[test]
+fn the_maximum_throughput_is_that_of_a_load_at_which_the_service_did_not_fail() {
+    let mut past = crate::for_tests::ran(SWEEP);
+    let (resolved, ending) = (past.resolved.clone(), Ending::Answered("by its rule".to_owned()));
+    let maximum = |journal: &[Entry]| {
+        let search = answer::searched(&resolved, journal, &ending);
+        search.maximum_throughput.map(|maximum| (maximum.trial, maximum.at_least))
+    };
+    assert_eq!(maximum(&past.journal), Some((8, false)));
+    // From 1,064/s on, one request in ten is refused, at once.
+    let above = |entry: &&mut Entry| Some(1_000.0) < entry.asked_per_s;
+    for entry in past.journal.iter_mut().filter(above) {
+        let observed = entry.observed.as_mut().unwrap();
+        (observed.failures, observed.unfinished) = (observed.requests / 10, Some(0));
+        (observed.sustained_per_s, observed.saturated) = (observed.offered_per_s, false);
+    }
+    assert_eq!(maximum(&past.journal), Some((7, false)));
+    for entry in &mut past.journal {
+        let observed = entry.observed.as_mut().unwrap();
+        (observed.failures, observed.unfinished) = (observed.requests, Some(0));
+    }
+    assert_eq!(maximum(&past.journal), None);
+}
+
+/// The objective decides about the share of failures; a rate of them is still no throughput and no capacity.
+#[test]
+fn a_given_load_that_may_fail_is_answered_without_a_throughput() {
+    let slo = "slo: [{metric: failures, max: 100%}]\n";
+    let text = SWEEP.replace("open}", "open, rate: 100/s}");
+    let text =
+        text.lines().filter(|line| !line.starts_with("search:") && !line.starts_with("slo:"));
+    let text = text.collect::<Vec<_>>().join("\n") + "\n";
+    for (declared, verdict) in [(slo, Verdict::Answered), ("", Verdict::No)] {
+        let mut past = crate::for_tests::ran(&(text.clone() + declared));
+        let observed = past.journal[0].observed.as_mut().unwrap();
+        (observed.failures, observed.unfinished) = (observed.requests, Some(0));
+        let ending = Ending::Answered("the load was measured".to_owned());
+        let search = answer::searched(&past.resolved, &past.journal, &ending);
+        assert_eq!(search.verdict, verdict, "{declared}");
+        assert_eq!((search.maximum_throughput, search.capacity), (None, None), "{declared}");
     }
 }
 

@@ -3,7 +3,7 @@ use std::path::Path;
 use measure::{Histogram, Nanos};
 use results::doctor::{Check, Fingerprint, Severity};
 use results::events::Events;
-use results::load::{BUSY, Counts, DISTURBED, Gate, LATE, Pacing, Part, Rates, Validity};
+use results::load::{BUSY, Counts, DISTURBED, Gate, LATE, Pacing, Part, Rates, Target, Validity};
 use results::{Doctor, Times};
 
 use super::*;
@@ -180,6 +180,29 @@ fn failures_count_as_over_the_limit_and_on_their_own() {
     let none_at_all = "{metric: failures, max: 0}";
     assert_eq!(judged(load(15_000, 0, 0), none_at_all).observed.unwrap().slo_met, Some(true));
     assert_eq!(judged(load(15_000, 0, 1), none_at_all).observed.unwrap().slo_met, Some(false));
+}
+
+/// Returns a load whose requests all ended in this way.
+fn all_failed(outcome: &str, reason: &str) -> Load {
+    let mut load = load(0, 0, 1_000);
+    let outcomes = BTreeMap::from([(outcome.to_owned(), 1_000)]);
+    let reasons = BTreeMap::from([(format!("{outcome}: {reason}"), 1_000)]);
+    load.total = Part { outcomes, reasons, ..load.total };
+    let (url, path) = ("http://127.0.0.1:80/fast/".to_owned(), Some("/fast/".to_owned()));
+    load.targets = vec![Target { url, path, part: load.total.clone() }];
+    load
+}
+
+#[test]
+fn wrong_responses_to_all_requests_stand_on_a_disturbed_machine_and_resets_do_not() {
+    for slo in [P99, ""] {
+        let wrong = judged(refused(all_failed("status", "404"), DISTURBED), slo);
+        assert_eq!((wrong.status, wrong.stands), (Status::Bounded, true), "{slo}");
+        let words = wrong.observed.unwrap().failing_in_words();
+        assert_eq!(words.unwrap(), "404 for 1,000 of 1,000 requests to /fast/");
+        let reset = judged(refused(all_failed("reset", "closed"), DISTURBED), slo);
+        assert_eq!((reset.status, reset.stands), (Status::Invalid, false), "{slo}");
+    }
 }
 
 /// Checks that requests that were cut off by the end of the load are no failures of the system.

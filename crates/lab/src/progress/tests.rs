@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use expect_test::expect;
+use results::failing::Failure;
 use results::journal::{Delivery, Limit, Observed};
 
 use super::*;
@@ -49,6 +50,7 @@ fn observed() -> Observed {
         requests: 19_525,
         failures: 0,
         unfinished: Some(0),
+        failing: Vec::new(),
         p50_ns: Some(1_100_000),
         p90_ns: Some(2_100_000),
         p99_ns: Some(4_900_000),
@@ -92,6 +94,9 @@ fn a_finished_trial_is_one_line() {
     let missed = Observed { slo_met: Some(false), failures: 1_234, ..observed() };
     // The sum of the known components would look like that of the system.
     let unknown = Observed { cpu_unknown: 3, ..observed() };
+    let text = "404 for 19,525 of 19,525 requests to /fast/".to_owned();
+    let failure = Failure { text, count: 19_525, of: 19_525, ..Failure::default() };
+    let failing = Observed { failures: 19_525, failing: vec![failure], ..observed() };
     let delivery =
         Delivery { p50_ns: Some(90_000), p99_ns: Some(2_200_000), lost: 3, ..Delivery::default() };
     let delivered = Observed { delivery: Some(delivery), ..observed() };
@@ -102,6 +107,8 @@ fn a_finished_trial_is_one_line() {
         entry(Status::Valid, Some(missed), &[]),
         entry(Status::Valid, Some(unknown), &[]),
         entry(Status::Bounded, Some(observed()), &["machine disturbed: 12.0 % steal"]),
+        entry(Status::Valid, Some(failing.clone()), &[]),
+        entry(Status::Invalid, Some(failing), &["generator late: p99 1.9 ms > 0.49 ms"]),
         entry(Status::Invalid, Some(observed()), &["generator late: p99 1.9 ms > 0.49 ms"]),
         entry(Status::Aborted, None, &["hotel was killed by SIGKILL in mid-trial"]),
         Entry { asked_per_target_per_s: None, ..entry(Status::Valid, Some(observed()), &[]) },
@@ -126,9 +133,11 @@ fn a_finished_trial_is_one_line() {
          11   3,910/s   ok          p50 1.10 ms  p99 4.90 ms   cpu 0.61
          11   3,910/s   ok          delivery p50 90.0 µs  p99 2.20 ms   3 lost  cpu 0.61
          11   3,910/s   saturated   p50 212 ms   p99 901 ms    3,702 of 3,905/s completed  limited by: hotel (CPU limit)
-         11   3,910/s   slo missed  p50 1.10 ms  p99 4.90 ms   1,234 failed  cpu 0.61
+         11   3,910/s   slo missed  1,234 of 19,525 requests failed  p50 1.10 ms  p99 4.90 ms   cpu 0.61
          11   3,910/s   ok          p50 1.10 ms  p99 4.90 ms 
          11   3,910/s   ok, slowed  p50 1.10 ms  p99 4.90 ms   cpu 0.61  machine at 84 % of its usual speed
+         11   3,910/s   failing     404 for 19,525 of 19,525 requests to /fast/  p50 1.10 ms  p99 4.90 ms   cpu 0.61
+         11   3,910/s   invalid     404 for 19,525 of 19,525 requests to /fast/  generator late: p99 1.9 ms > 0.49 ms → repeated when the machine is calm
          11   3,910/s   invalid     generator late: p99 1.9 ms > 0.49 ms → repeated when the machine is calm
          11   3,910/s   aborted     hotel was killed by SIGKILL in mid-trial → repeated
          11    closed   ok          p50 1.10 ms  p99 4.90 ms   3,899/s completed  cpu 0.61
@@ -156,7 +165,7 @@ fn live_figures_are_one_line() {
         ..Tick::default()
     };
     let event = Event::Tick { trial: &trial, tick };
-    expect![" 13 measuring 3 s · 4,105/s asked · 3,690/s completed · p99 1.40 s · 2 failed"]
+    expect![" 13 measuring 3 s · 2 failed · 4,105/s asked · 3,690/s completed · p99 1.40 s"]
         .assert_eq(&event.to_string());
     assert!(!event.is_lasting());
 }

@@ -32,9 +32,10 @@ pub trait HttpWorkload {
         true
     }
 
-    /// Processes a response, if any part of it is wanted, and returns the outcome of the request.
-    fn answered(&mut self, answer: &Answer<'_>) -> Result<Outcome, Fault> {
-        Ok(outcome_of(answer.status))
+    /// Processes a response, if any part of it is wanted, and returns the outcome of the request, and for
+    /// [`Outcome::Check`] the rule that was violated, if it has a text.
+    fn answered(&mut self, answer: &Answer<'_>) -> Result<(Outcome, &'static str), Fault> {
+        Ok((outcome_of(answer.status), ""))
     }
 
     /// Handles a request that will get no response.
@@ -140,7 +141,7 @@ impl<W: HttpWorkload + ?Sized> HttpWorkload for Box<W> {
         (**self).is_repeatable()
     }
 
-    fn answered(&mut self, answer: &Answer<'_>) -> Result<Outcome, Fault> {
+    fn answered(&mut self, answer: &Answer<'_>) -> Result<(Outcome, &'static str), Fault> {
         (**self).answered(answer)
     }
 
@@ -255,7 +256,7 @@ struct Tally {
     bad: u32,
     bytes: u64,
     /// The first bad response of the group, with its status.
-    failure: Option<(Outcome, u16)>,
+    failure: Option<(Outcome, u16, &'static str)>,
 }
 
 impl Tally {
@@ -444,8 +445,8 @@ impl State {
             common.pending.pop(&mut self.pending).expect("an answer is to a request");
         let Reading { status, wanted, kept, length, .. } = std::mem::take(&mut self.reading);
         let bad = outcome_of(status) != Outcome::Ok;
-        let outcome = match wanted {
-            Wanted::Nothing => outcome_of(status),
+        let (outcome, why) = match wanted {
+            Wanted::Nothing => (outcome_of(status), ""),
             Wanted::Head | Wanted::Pieces | Wanted::Body => common.workload.answered(&Answer {
                 status,
                 head: &kept.head,
@@ -461,14 +462,14 @@ impl State {
         tally.bad += u32::from(bad);
         tally.bytes += length;
         if outcome != Outcome::Ok {
-            tally.failure.get_or_insert((outcome, status));
+            tally.failure.get_or_insert((outcome, status, why));
         }
         if is_last {
             let tally = common.repeats.complete(token, sent, std::mem::take(tally));
-            let (outcome, status) = tally.failure.unwrap_or((Outcome::Ok, status));
+            let (outcome, status, why) = tally.failure.unwrap_or((Outcome::Ok, status, ""));
             let Tally { answers, bad, bytes, .. } = tally;
             self.groups -= 1;
-            reports.done.push(Done { token, outcome, status, answers, bad, bytes, why: "" });
+            reports.done.push(Done { token, outcome, status, answers, bad, bytes, why });
         }
         Ok(())
     }

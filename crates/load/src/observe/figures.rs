@@ -25,8 +25,7 @@ pub struct Part {
     /// The number of requests that took longer than the timeout and were still awaited.
     pub overdue: u64,
     pub outcomes: [u64; Outcome::ALL.len()],
-    /// The number of failed requests by reason, where the outcome does not give it all.
-    pub reasons: BTreeMap<(Outcome, &'static str), u64>,
+    pub reasons: Reasons,
     /// The number of answers by status, of requests that count.
     pub statuses: Statuses,
     /// The number of answers that arrived inside the window, whatever their intended time.
@@ -64,6 +63,7 @@ pub struct Part {
 #[derive(Clone, Debug, Default)]
 pub struct Group {
     pub outcomes: [u64; Outcome::ALL.len()],
+    pub reasons: Reasons,
     pub response: Histogram,
     pub service: Histogram,
 }
@@ -71,8 +71,39 @@ pub struct Group {
 impl Group {
     pub fn add(&mut self, other: &Group) {
         add_each(&mut self.outcomes, &other.outcomes);
+        self.reasons.add(&other.reasons);
         self.response.add(&other.response);
         self.service.add(&other.service);
+    }
+}
+
+/// The number of failed requests by reason: the status of a response, the rule that it violated, or
+/// details of another outcome. A failure that its outcome explains is not counted.
+#[derive(Clone, Debug, Default)]
+pub struct Reasons(BTreeMap<(Outcome, u16, &'static str), u64>);
+
+impl Reasons {
+    /// Returns each reason with its outcome and its count.
+    pub fn iter(&self) -> impl Iterator<Item = (Outcome, String, u64)> {
+        self.0.iter().map(|(&(outcome, status, why), &count)| match outcome {
+            Outcome::Status if why.is_empty() => (outcome, status.to_string(), count),
+            _ => (outcome, why.to_owned(), count),
+        })
+    }
+
+    fn count(&mut self, completion: &Completion) {
+        let &Completion { outcome, status, why, .. } = completion;
+        let status = if outcome == Outcome::Status { status } else { 0 };
+        // The few reasons that there are occur early; then nothing is allocated.
+        if outcome != Outcome::Ok && (0 < status || !why.is_empty()) {
+            *self.0.entry((outcome, status, why)).or_default() += 1;
+        }
+    }
+
+    fn add(&mut self, other: &Reasons) {
+        for (&reason, count) in &other.0 {
+            *self.0.entry(reason).or_default() += count;
+        }
     }
 }
 
@@ -128,9 +159,7 @@ impl Part {
         self.answers += other.answers;
         self.bad_answers += other.bad_answers;
         self.overdue += other.overdue;
-        for (&reason, count) in &other.reasons {
-            *self.reasons.entry(reason).or_default() += count;
-        }
+        self.reasons.add(&other.reasons);
         self.resumed += other.resumed;
         for (&agreed, count) in &other.agreed {
             *self.agreed.entry(agreed).or_default() += count;
@@ -230,16 +259,14 @@ pub struct Live {
 
 impl Part {
     pub(super) fn count(&mut self, completion: &Completion) {
-        let &Completion { intended, start, done, outcome, status, why, .. } = completion;
+        let &Completion { intended, start, done, outcome, status, .. } = completion;
         self.outcomes[outcome as usize] += 1;
         self.answers += u64::from(completion.answers);
         self.bad_answers += u64::from(completion.bad);
         if outcome.is_answer() {
             self.statuses.0[usize::from(status)] += 1;
         }
-        if !why.is_empty() {
-            *self.reasons.entry((outcome, why)).or_default() += 1;
-        }
+        self.reasons.count(completion);
         if is_timed(outcome) {
             let response = completion.response_time();
             let lateness = start.map_or(Nanos::ZERO, |start| start.lateness(intended));
@@ -267,11 +294,12 @@ impl Part {
 impl Group {
     pub(super) fn count(
         &mut self,
-        outcome: Outcome,
+        completion: &Completion,
         response: Option<Nanos>,
         service: Option<Nanos>,
     ) {
-        self.outcomes[outcome as usize] += 1;
+        self.outcomes[completion.outcome as usize] += 1;
+        self.reasons.count(completion);
         response.into_iter().for_each(|time| self.response.record(time));
         service.into_iter().for_each(|time| self.service.record(time));
     }

@@ -251,10 +251,10 @@ impl Observer for Recorder {
         service.into_iter().for_each(|time| current.service.record(time));
         let response = Some(response).filter(|_| timed);
         if let Some(group) = self.label(completion.label) {
-            group.count(outcome, response, service);
+            group.count(completion, response, service);
         }
         if let Some(group) = self.segment(intended) {
-            group.count(outcome, response, service);
+            group.count(completion, response, service);
         }
     }
 

@@ -196,7 +196,7 @@ fn a_saturated_failing_target_is_a_finding_and_the_load_stays_valid() {
     let findings = judgement.findings.join("; ");
     assert!(findings.contains("600/s of 1,000/s completed"), "{findings}");
     assert!(findings.contains("backlog reached its bound"), "{findings}");
-    assert!(findings.contains("100 of 1,000 requests ended as `status`"), "{findings}");
+    assert!(findings.contains("unfinished 300 of 1,000 requests"), "{findings}");
 }
 
 #[test]

@@ -226,7 +226,7 @@ fn requests_and_checks_allocate_nothing_once_buffers_have_grown() {
         if Wanted::Pieces <= mixed.wanted(3, answer.tag) {
             answer.body.chunks(3).for_each(|piece| mixed.took(3, answer.tag, piece));
         }
-        assert_eq!(mixed.answered(&answer), Ok(Outcome::Ok));
+        assert_eq!(mixed.answered(&answer), Ok((Outcome::Ok, "")));
     };
     (0..1000).for_each(&mut make);
     let counted = allocation_counter::measure(|| (1000..101_000).for_each(&mut make));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use measure::Quantile;
 use measure::quantity::grouped;
+use results::failing;
 use results::load::{Group, Part};
 use results::{Load, Times};
 
@@ -26,9 +27,12 @@ pub(super) fn times(load: &Load) -> Table {
     let before = ["", "from … to", "samples", "mean", "min"];
     let levels = LEVELS.map(|(name, _)| name);
     let columns = before.into_iter().chain(levels).chain(["max"]);
-    let caption = "A quantile in grey has fewer than ten samples beyond it and is unreliable.";
-    let mut table = Table::new(caption, columns);
     let total = &load.total;
+    let mostly = failing::of_times_in_words(total);
+    let mostly = mostly.map(|of| format!("The response times are {of}. "));
+    let caption = mostly.unwrap_or_default()
+        + "A quantile in grey has fewer than ten samples beyond it and is unreliable.";
+    let mut table = Table::new(&caption, columns);
     for (name, meaning, times) in [
         ("response time", "intended … done", &total.response_time),
         ("service time", "sent … done", &total.service_time),

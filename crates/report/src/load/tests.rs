@@ -22,12 +22,17 @@ fn whole() -> Load {
     load.total.statuses.insert("503".into(), 12);
     load.total.outcomes.insert("status".into(), 12);
     load.total.reasons.insert("malformed: two lengths".into(), 3);
-    load.targets.push(Target { url: "http://[::1]:8081/x".into(), part: load.total.clone() });
+    load.targets.push(Target {
+        url: "http://[::1]:8081/x".into(),
+        path: None,
+        part: load.total.clone(),
+    });
     load.targets[1].part.counts.failed = 4_321;
     let group = Group {
         completed: 7_123,
         failed: 4,
         outcomes: BTreeMap::from([("ok".into(), 7_119)]),
+        reasons: BTreeMap::new(),
         response_time: load.total.response_time.clone(),
         service_time: load.total.service_time.clone(),
     };
@@ -44,7 +49,8 @@ fn whole() -> Load {
     load.generator.receive_delay = load.total.service_time.clone();
     load.generator.segments_retransmitted = Some(8_765);
     load.series.iter_mut().for_each(|interval| interval.run_queue_wait = Some(0.02));
-    load.findings = vec!["12 of 12,000 requests ended as `status`".into()];
+    load.findings =
+        vec!["unfinished 12 of 12,000 requests: no response when the load ended".into()];
     load.slo = slo::judge(&slo::read("p99<=10ms,failures<=0.1%").unwrap(), &load.total);
     load
 }
@@ -86,7 +92,7 @@ fn the_gates_come_first_then_the_headline_then_the_curves_and_the_tables() {
         "✓ late  lateness p99 52 µs, bound 490 µs",
         "Completed rate",
         "Response time",
-        "found  12 of 12,000 requests ended as `status`",
+        "found  unfinished 12 of 12,000 requests: no response when the load ended",
         "Times by percentile",
         "By the second",
         "from … to",
@@ -222,6 +228,42 @@ fn an_invalid_or_partial_load_is_marked_before_any_figure() {
 
     load.partial = true;
     assert!(words(&render(&load)).contains("‖ Interrupted"));
+}
+
+#[test]
+fn failures_come_before_the_gates_and_no_green_word_stands_over_them() {
+    let mut load = whole();
+    load.labels.clear();
+    load.targets.truncate(1);
+    let fail = |load: &mut Load, failed: u64| {
+        let part = &mut load.total;
+        let all = part.counts.intended;
+        (part.counts.ok, part.counts.failed) = (all - failed, failed);
+        part.outcomes = [("ok".into(), all - failed), ("status".into(), failed)].into();
+        part.reasons = [("status: 429".into(), failed)].into();
+        part.failed_response_time = part.response_time.clone();
+        load.targets[0].path = Some("/fast/".into());
+        load.targets[0].part = part.clone();
+    };
+    fail(&mut load, 1_800);
+    let word = |load: &Load| {
+        let page = render(load);
+        let section = page.split("<section class=\"verdict ").nth(1).unwrap();
+        section.split("</h2>").next().unwrap().replace("\">\n<h2>", ": ")
+    };
+    // The objective on the p99 was met.
+    assert_eq!(word(&load), "open: ! Valid measurement of a failing service, and the SLO is met");
+    load.slo = None;
+    assert_eq!(word(&load), "bad: ✗ Valid measurement of a failing service");
+    let page = words(&render(&load));
+    let first = page.find("✗ 429 for 1,800 of 12,000 requests to /fast/").unwrap();
+    assert!(first < page.find("✓ late").unwrap());
+    load.validity.valid = false;
+    assert_eq!(word(&load), "bad: ✗ Failing service, and not valid");
+    fail(&mut load, 11_000);
+    let page = words(&render(&load));
+    assert!(page.contains("! mostly times of failures: "), "{page}");
+    assert!(page.contains("1,000 of 12,000 requests succeeded, fewer than half"), "{page}");
 }
 
 #[test]

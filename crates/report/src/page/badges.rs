@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use results::answer::validity_in_words;
+use results::answer::{failing_in_words, validity_in_words};
+use results::journal::Observed;
 use results::load::{DISTURBED, Load};
 
 use crate::run::{Run, Trial};
@@ -52,25 +53,38 @@ pub(super) fn write(badges: &[Badge], out: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-/// The validity of the trials, the gates that decided about it, and the requests that failed.
+/// The failures of a failing service, the validity of the trials, the gates that decided about it, and other
+/// failures.
 pub(super) fn of(run: &Run) -> Vec<Badge> {
     let trials = || run.trials.iter().filter(|trial| !trial.probe());
     if trials().next().is_none() {
         return Vec::new();
     }
+    let failing = failing(trials());
     let is_whole = |trial: &Trial| trial.valid() && trial.entry.disturbed.is_empty();
     let kind = match () {
-        () if trials().all(is_whole) => Kind::Good,
+        () if failing.is_none() && trials().all(is_whole) => Kind::Good,
         _ if !trials().any(Trial::answers) => Kind::Bad,
         _ => Kind::Notice,
     };
     let text = validity_in_words(run.trials.iter().map(|trial| &trial.entry));
-    let mut badges = vec![Badge { kind, text }];
+    let others = if failing.is_some() { None } else { failures(trials()) };
+    let mut badges: Vec<Badge> = failing.into_iter().collect();
+    badges.push(Badge { kind, text });
     badges.extend(gates(trials()));
     badges.extend(unknown(trials()));
-    badges.extend(failures(trials()));
+    badges.extend(others);
     badges.extend(delivered(run));
     badges
+}
+
+/// The failures of the trial in which the service failed most, whatever the validity of the trial; `None` if it
+/// failed in none.
+fn failing<'a>(trials: impl Iterator<Item = &'a Trial> + Clone) -> Option<Badge> {
+    let words = failing_in_words(trials.clone().map(|trial| &trial.entry))?;
+    let mut observed = trials.filter_map(|trial| trial.entry.observed.as_ref());
+    let kind = if observed.all(Observed::is_failing) { Kind::Bad } else { Kind::Notice };
+    Some(Badge { kind, text: format!("failing: {words}") })
 }
 
 /// A badge for each gate of validity, in the order of the documents.

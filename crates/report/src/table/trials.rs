@@ -151,7 +151,11 @@ pub(crate) fn quantile(ns: Option<u64>, samples: u64, level: Quantile) -> Cell {
 }
 
 fn status(trial: &Trial) -> &'static str {
+    let is_failing = trial.entry.observed.as_ref().is_some_and(Observed::is_failing);
     match (trial.probe(), trial.entry.status) {
+        (_, Status::Valid) if is_failing => "✗ failing, valid",
+        (_, Status::Bounded) if is_failing => "✗ failing, slowed",
+        (_, Status::Invalid) if is_failing => "✗ failing, invalid",
         (true, Status::Valid) => "○ probe",
         (_, Status::Valid) if trial.entry.is_valid_but_disturbed() => "! valid, but disturbed",
         (_, Status::Valid) => "✓ valid",
@@ -177,8 +181,13 @@ fn notes(run: &Run, trial: &Trial) -> Vec<String> {
         texts.iter().map(|text| format!("{name}: {text}")).collect::<Vec<_>>()
     };
     let limit = entry.observed.as_ref().and_then(|o| o.limited_by.clone());
+    let failures = entry.observed.as_ref().and_then(Observed::failures_in_words);
+    let mostly = entry.observed.as_ref().filter(|o| o.is_mostly_failing());
+    let mostly = mostly.map(|_| "mostly times of failures".to_owned());
     let marks = marks(run, trial).join(" · ");
     [
+        named("failed", failures.as_slice()),
+        named("response times", mostly.as_slice()),
         if marks.is_empty() { Vec::new() } else { vec![marks] },
         named("why", &entry.reasons),
         named("disturbed", &entry.disturbed),

@@ -1,5 +1,6 @@
 use expect_test::expect;
 use results::Load;
+use results::failing::Failure;
 use results::journal::Status;
 use results::load::DISTURBED;
 
@@ -47,6 +48,40 @@ fn a_gate_that_failed_and_requests_that_failed_are_named_with_their_trials() {
         ‘’ ! 14 of 10,000 requests failed (trials 1, 3)
     "#]]
     .assert_eq(&badges(&page(&fixture)));
+}
+
+#[test]
+fn the_failures_of_a_failing_service_are_the_first_badge() {
+    let pages = [1, 2].map(|failing| {
+        let mut fixture = Fixture::new(|_| {});
+        for number in 1..=2 {
+            fixture.push(1_000.0, |entry| {
+                let observed = entry.observed.as_mut().unwrap();
+                let count = observed.requests;
+                if number <= failing {
+                    observed.failures = count;
+                    observed.failing = vec![Failure {
+                        text: format!("404 for {count} of {count} requests to /fast/"),
+                        count,
+                        of: count,
+                        ..Failure::default()
+                    }];
+                }
+            });
+        }
+        page(&fixture)
+    });
+    expect![[r#"
+        ‘’ ! failing: 404 for 5000 of 5000 requests to /fast/ (trial 1)
+        ‘’ ! 2 of 2 trials valid
+        ‘good’ ✓ not late: 2 trials; in valid ones lateness p99 at most 50.2 µs
+
+        ‘bad’ ✗ failing: 404 for 5000 of 5000 requests to /fast/ (trial 1, and one other trial fails)
+        ‘’ ! 2 of 2 trials valid
+        ‘good’ ✓ not late: 2 trials; in valid ones lateness p99 at most 50.2 µs
+    "#]].assert_eq(&pages.each_ref().map(|page| badges(page)).join("\n"));
+    assert!(pages[1].contains("✗ failing, valid"));
+    assert!(!pages[1].contains("✓ valid"));
 }
 
 /// Others used the CPUs of the system: the gate of the generator, which has CPUs of its own, does not see it.

@@ -11,6 +11,7 @@ fn unfinished() -> Load {
         completed: 7,
         failed: 2,
         outcomes: BTreeMap::from(outcomes),
+        reasons: BTreeMap::new(),
         response_time: None,
         service_time: None,
     };
@@ -18,7 +19,7 @@ fn unfinished() -> Load {
     let interval = |t_s, failed| Interval { t_s, length_s: 1.0, failed, ..Interval::default() };
     Load {
         total: part.clone(),
-        targets: vec![Target { url: "http://a/".into(), part }],
+        targets: vec![Target { url: "http://a/".into(), path: None, part }],
         labels: BTreeMap::from([("read".into(), group)]),
         segments: vec![segment],
         series: vec![interval(0.0, 2), interval(1.0, 0)],

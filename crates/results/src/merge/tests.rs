@@ -239,6 +239,7 @@ fn what_does_not_belong_together_is_refused_by_name() {
         completed: 1,
         failed: 0,
         outcomes: BTreeMap::new(),
+        reasons: BTreeMap::new(),
         response_time: None,
         service_time: None,
     };
@@ -371,7 +372,7 @@ fn load(name: &str, answered_us: &[u64]) -> (String, Load) {
     let load = Load {
         measured_s: 8.0,
         pacing: Pacing::Open { arrivals: "poisson".to_owned() },
-        targets: vec![Target { url: "http://a/".to_owned(), part: total.clone() }],
+        targets: vec![Target { url: "http://a/".to_owned(), path: None, part: total.clone() }],
         total,
         series: vec![Interval {
             length_s: 1.0,

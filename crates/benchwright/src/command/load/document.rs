@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use load::Outcome;
 use load::measurement::{Measurement, Plan, Taken};
-use load::observe::{Group, Interval, Part};
+use load::observe::{Group, Interval, Part, Reasons};
 use load::pacing::{Pacing, Sharing};
 use load::shard::Ended;
 use load::validity::{self, Judgement};
 use measure::pace::{Portion, Segment};
 use measure::{Histogram, Nanos};
 use results::load as document;
-use results::{Load, Times, little};
+use results::{Load, Times, failing, little};
 
 use super::target::Target;
 use super::{Context, live};
@@ -43,6 +43,7 @@ pub(crate) fn of(
         part: (plan.part != Portion::WHOLE).then(|| plan.part.to_string()),
         partial: measurement.partial,
         ended: ended(measurement),
+        failures: Vec::new(),
         pacing: pacing(plan),
         connections: Some(document::Connections {
             asked: measurement.connections_asked,
@@ -62,6 +63,7 @@ pub(crate) fn of(
             .zip(&measurement.parts)
             .map(|(target, figures)| document::Target {
                 url: target.url.clone(),
+                path: context.has_one_path.then(|| target.path.clone()),
                 part: part(figures, asked_of_each, length),
             })
             .collect(),
@@ -91,6 +93,7 @@ pub(crate) fn of(
         total: all,
         wrk: None,
     };
+    load.failures = failing::of(&load);
     load.warnings.extend(little::warning(&load));
     load
 }
@@ -128,6 +131,7 @@ fn group(group: &Group) -> document::Group {
         completed: answers.map(|&outcome| group.outcomes[outcome as usize]).sum(),
         failed: Outcome::failures(&group.outcomes),
         outcomes: outcomes(&group.outcomes),
+        reasons: reasons(&group.reasons),
         response_time: Times::of(&group.response),
         service_time: Times::of(&group.service),
     }
@@ -136,6 +140,11 @@ fn group(group: &Group) -> document::Group {
 fn outcomes(counts: &[u64]) -> BTreeMap<String, u64> {
     let named = Outcome::ALL.iter().zip(counts).filter(|(_, count)| 0 < **count);
     named.map(|(outcome, &count)| (outcome.name().to_owned(), count)).collect()
+}
+
+fn reasons(reasons: &Reasons) -> BTreeMap<String, u64> {
+    let named = reasons.iter();
+    named.map(|(outcome, why, count)| (format!("{}: {why}", outcome.name()), count)).collect()
 }
 
 fn pacing(plan: &Plan) -> document::Pacing {
@@ -177,11 +186,7 @@ fn part(part: &Part, asked: Option<f64>, length: Nanos) -> document::Part {
             .iter()
             .map(|(status, count)| (status.to_string(), count))
             .collect::<BTreeMap<_, _>>(),
-        reasons: part
-            .reasons
-            .iter()
-            .map(|((outcome, why), &count)| (format!("{}: {why}", outcome.name()), count))
-            .collect(),
+        reasons: reasons(&part.reasons),
         response_time: Times::of(&part.response),
         failed_response_time: Times::of(&part.failed_response),
         unfinished_response_time: Times::of(&part.unfinished_response),

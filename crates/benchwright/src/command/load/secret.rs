@@ -6,8 +6,8 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
-use results::Secrets;
 use results::secrets::ENV;
+use results::{Secrets, failing};
 
 use super::workload;
 use crate::cli::{Load, Start};
@@ -82,16 +82,23 @@ pub(super) fn hidden(failure: Failure, secrets: &Secrets) -> Failure {
     Failure { exit, error: anyhow::Error::msg(message) }
 }
 
-/// Puts references in place of the secrets in the words of a document.
+/// Puts references in place of the secrets in the words of a document, and describes its failures in these words.
 pub(super) fn hide(document: &mut results::Load, secrets: &Secrets) {
     for words in document.findings.iter_mut().chain(&mut document.warnings) {
         *words = secrets.hide(words);
     }
-    let parts = document.targets.iter_mut().map(|target| &mut target.part);
-    for part in parts.chain([&mut document.total]) {
-        let reasons = std::mem::take(&mut part.reasons).into_iter();
-        part.reasons = reasons.map(|(why, count)| (secrets.hide(&why), count)).collect();
+    for path in document.targets.iter_mut().filter_map(|target| target.path.as_mut()) {
+        *path = secrets.hide(path);
     }
+    let parts = document.targets.iter_mut().map(|target| &mut target.part);
+    let of_parts = parts.chain([&mut document.total]).map(|part| &mut part.reasons);
+    let segments = document.segments.iter_mut().map(|segment| &mut segment.group);
+    let of_groups = document.labels.values_mut().chain(segments).map(|group| &mut group.reasons);
+    for reasons in of_parts.chain(of_groups) {
+        let all = std::mem::take(reasons).into_iter();
+        *reasons = all.map(|(why, count)| (secrets.hide(&why), count)).collect();
+    }
+    document.failures = failing::of(document);
 }
 
 fn is_stdin(path: &Path) -> bool {

@@ -5,8 +5,7 @@ use std::fmt::Write;
 use measure::estimate::{self, Support};
 use measure::quantity::{counted, grouped};
 use measure::{Bytes, Nanos, Quantile};
-use results::load::UNFINISHED;
-use results::{Events, Load, Times};
+use results::{Events, Load, Times, failing};
 
 #[cfg(test)]
 mod tests;
@@ -20,6 +19,9 @@ pub(crate) fn of(load: &Load) -> String {
 fn write(load: &Load, text: &mut String) -> std::fmt::Result {
     let rates = &load.total.rates_per_s;
     let counts = &load.total.counts;
+    if let Some(failed) = failing::of_load_in_words(load) {
+        writeln!(text, "failed: {failed}")?;
+    }
     if let Some(asked) = rates.asked {
         write!(text, "asked {}/s · ", grouped(asked))?;
     }
@@ -32,7 +34,6 @@ fn write(load: &Load, text: &mut String) -> std::fmt::Result {
         counted(counts.intended),
         Bytes(counts.bytes_received),
     )?;
-    failed(load, text)?;
     events(load, text)?;
     times(load, text)?;
     tls(load, text)?;
@@ -46,44 +47,22 @@ fn write(load: &Load, text: &mut String) -> std::fmt::Result {
     for warning in &load.warnings {
         writeln!(text, "warning: {warning}")?;
     }
-    for judged in load.slo.iter().flat_map(|slo| &slo.objectives) {
+    for judged in super::judged(load) {
         writeln!(text, "slo: {}", judged.text)?;
+    }
+    if let Some(fails) = failing::missed_in_words(load, super::judged(load)) {
+        writeln!(text, "fails: {fails}")?;
     }
     if load.partial {
         writeln!(text, "interrupted after {:.1} s of the measurement", load.measured_s)?;
     }
     match load.validity.valid {
-        true => writeln!(text, "valid. {}", support(load)),
+        true => {
+            let valid = failing::valid_in_words(load);
+            writeln!(text, "{valid}. {}", support(load))
+        }
         false => writeln!(text, "not valid: {}", load.validity.reasons.join("\n           ")),
     }
-}
-
-/// Writes the requests that failed, by outcome, and those that did not end: `failed 20 of 1,000 requests:
-/// 20 timeout`, `unfinished 100 of 1,000 requests: no response when the load ended`.
-fn failed(load: &Load, text: &mut String) -> std::fmt::Result {
-    let counts = &load.total.counts;
-    if 0 < counts.unfinished {
-        writeln!(
-            text,
-            "unfinished {} of {} requests: no response when the load ended",
-            counted(counts.unfinished),
-            counted(counts.intended),
-        )?;
-    }
-    if counts.failed == 0 {
-        return Ok(());
-    }
-    let is_failure = |name: &str| name != "ok" && name != UNFINISHED;
-    let outcomes = load.total.outcomes.iter().filter(|(name, _)| is_failure(name));
-    let parts: Vec<String> =
-        outcomes.map(|(name, count)| format!("{} {name}", counted(*count))).collect();
-    writeln!(
-        text,
-        "failed {} of {} requests: {}",
-        counted(counts.failed),
-        counted(counts.intended),
-        parts.join(", "),
-    )
 }
 
 fn events(load: &Load, text: &mut String) -> std::fmt::Result {
@@ -148,6 +127,9 @@ fn times(load: &Load, text: &mut String) -> std::fmt::Result {
     })
     .chain(events.and_then(delivery))
     .collect();
+    if let Some(heading) = failing::of_times_in_words(total) {
+        write!(text, "\n{heading}")?;
+    }
     table(&rows, text)
 }
 

@@ -99,6 +99,11 @@ impl Workload {
         Ok(Workload::Script { program, compatibility, seed, defaults })
     }
 
+    /// Returns true if all requests to a target have the path of its URL.
+    pub(crate) fn has_one_path(&self) -> bool {
+        matches!(self, Workload::Static { .. } | Workload::Events { .. })
+    }
+
     /// Checks what can be wrong before a system is there: the mix, and of a script its syntax and
     /// the code that it runs on loading, up to its first request of its own.
     pub(crate) fn check(&self, targets: &[Target]) -> Result<(), Failure> {

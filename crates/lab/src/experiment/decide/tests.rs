@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use results::Found;
+use results::failing::Failure;
 use results::journal::Waited;
 
 use super::*;
@@ -274,8 +275,78 @@ fn a_probe_counts_only_what_did_not_fail() {
         probe
     };
     assert_eq!(next(&resolved, &[with_failures(500)]).asked, Rate::per_second(300.0));
-    let why = why(&resolved, &[with_failures(1_000)]);
-    assert!(why.starts_with("all requests of the probe failed; look at the outcomes"), "{why}");
+    // The reasons are unknown, so only a valid probe shows that the service fails.
+    let ended = decide(&resolved, &[with_failures(1_000)]);
+    assert_eq!(ended, Decision::End(Ending::Failing(NO_SUCCESS.to_owned())));
+    let invalid = Entry { status: Status::Invalid, ..with_failures(1_000) };
+    let why = why(&resolved, &[invalid.clone(), invalid.clone(), invalid]);
+    assert_eq!(
+        why,
+        "the probe failed: 1,000 of 1,000 requests failed (trial 1, and 2 other trials fail)"
+    );
+}
+
+/// The entry of an attempt in which all requests failed alike.
+fn failed(attempt: &Attempt, status: Status, outcome: &str, reason: &str) -> Entry {
+    let mut entry = entry(attempt, status, 1_000.0);
+    let observed = entry.observed.as_mut().unwrap();
+    (observed.failures, observed.unfinished) = (1_000, Some(0));
+    observed.failing = vec![Failure {
+        outcome: outcome.to_owned(),
+        reason: Some(reason.to_owned()),
+        count: 1_000,
+        of: 1_000,
+        ..Failure::default()
+    }];
+    entry
+}
+
+#[test]
+fn a_service_that_answers_everything_wrongly_ends_the_search_although_the_machine_was_disturbed() {
+    let sweep = sweep("");
+    let failing = Decision::End(Ending::Failing(NO_SUCCESS.to_owned()));
+    for (outcome, reason) in [("status", "404"), ("status", "503"), ("check", "body~ok")] {
+        for status in [Status::Valid, Status::Bounded, Status::Invalid] {
+            let trial = failed(&next(&sweep, &[]), status, outcome, reason);
+            assert_eq!(decide(&sweep, &[trial]), failing, "{reason} in a {} trial", status.name());
+        }
+    }
+    // A disturbance may cause these: the probe is repeated.
+    let trial = failed(&next(&sweep, &[]), Status::Invalid, "reset", "");
+    assert_eq!(next(&sweep, &[trial]).attempt, 2);
+    // Other loads were answered.
+    let mut journal = probed(&sweep);
+    journal.push(failed(&next(&sweep, &journal), Status::Valid, "status", "503"));
+    assert!(matches!(decide(&sweep, &journal), Decision::Run(_)));
+}
+
+#[test]
+fn a_search_for_a_capacity_tries_lower_loads_if_the_service_refuses_requests() {
+    let capacity = "
+name: queue
+where: {backend: simulated}
+simulated: {service_time: 1ms}
+workload: {get: /}
+load: {model: open}
+slo: [{metric: p99, max: 20ms}]
+search: {start: 500/s}
+";
+    let read = |text: &str| {
+        spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]).unwrap()
+    };
+    let resolved = read(capacity);
+    let first = next(&resolved, &[]);
+    let trial = |reason| {
+        let mut entry = failed(&first, Status::Valid, "status", reason);
+        entry.observed.as_mut().unwrap().slo_met = Some(false);
+        entry
+    };
+    let failing = Decision::End(Ending::Failing(NO_SUCCESS.to_owned()));
+    assert_eq!(decide(&resolved, &[trial("404")]), failing);
+    assert!(matches!(decide(&resolved, &[trial("503")]), Decision::Run(_)));
+    // A declared share of 100 % allows it.
+    let allowed = read(&capacity.replace("20ms}]", "20ms}, {metric: failures, max: 100%}]"));
+    assert!(matches!(decide(&allowed, &[trial("404")]), Decision::Run(_)));
 }
 
 /// Decides on disturbed trials until the search ends; the system completes 900/s of any load.

@@ -201,13 +201,13 @@ impl HttpWorkload for Three {
         self.wanted.unwrap_or(Wanted::Nothing)
     }
 
-    fn answered(&mut self, answer: &Answer<'_>) -> Result<Outcome, Fault> {
+    fn answered(&mut self, answer: &Answer<'_>) -> Result<(Outcome, &'static str), Fault> {
         let Answer { status, head, body, body_length, connection, tag } = *answer;
         let fields: Vec<_> = wire::http1::fields(head).map(|(name, _)| name).collect();
         let body = String::from_utf8_lossy(body);
         self.calls
             .push(format!("{tag} {status} {fields:?} {body:?} of {body_length} on {connection}"));
-        Ok(outcome_of(status))
+        Ok((outcome_of(status), ""))
     }
 
     fn failed(&mut self, outcome: Outcome, tag: u32) -> Result<(), Fault> {

@@ -236,11 +236,11 @@ impl HttpWorkload for Numbered {
         Wanted::Body
     }
 
-    fn answered(&mut self, answer: &Answer<'_>) -> Result<Outcome, Fault> {
+    fn answered(&mut self, answer: &Answer<'_>) -> Result<(Outcome, &'static str), Fault> {
         self.answers += 1;
         let meant = body_of(self.asked[answer.tag as usize]);
         let is_mine = answer.body.is_empty() || answer.body == meant.as_bytes();
-        Ok(if is_mine { outcome_of(answer.status) } else { Outcome::Check })
+        Ok((if is_mine { outcome_of(answer.status) } else { Outcome::Check }, ""))
     }
 
     fn delay(&mut self) -> Result<Nanos, Fault> {

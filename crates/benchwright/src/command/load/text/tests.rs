@@ -24,7 +24,7 @@ fn load() -> Load {
     load.total.response_time = times(1_050_000, 20_000_000);
     load.total.service_time = times(1_040_000, 19_000_000);
     load.total.lateness = times(1_200, 900_000);
-    let of = |url: &str| Target { url: url.to_owned(), part: load.total.clone() };
+    let of = |url: &str| Target { url: url.to_owned(), path: None, part: load.total.clone() };
     load.targets = vec![of("http://127.0.0.1:8080/"), of("http://127.0.0.1:8081/")];
     load
 }
@@ -103,16 +103,53 @@ fn quantiles_of_an_overloaded_target_are_lower_bounds() {
 }
 
 #[test]
-fn failed_requests_are_printed_by_outcome() {
+fn failures_come_first_and_a_failing_service_is_not_just_valid() {
     let mut load = load();
-    (load.total.counts.failed, load.total.counts.unfinished) = (20, 1_100);
-    let outcomes = [("ok", 18_880), ("timeout", 20), ("unfinished", 1_100)];
-    load.total.outcomes = outcomes.map(|(name, count)| (name.to_owned(), count)).into();
-    let text = of(&load);
-    let lines: Vec<&str> = text.lines().skip(1).take(2).collect();
-    let expected = [
-        "unfinished 1,100 of 20,000 requests: no response when the load ended",
-        "failed 20 of 20,000 requests: 20 timeout",
-    ];
-    assert_eq!(lines, expected);
+    load.targets.pop();
+    let failing = |load: &mut Load, status: u64, timeout: u64| {
+        let part = &mut load.total;
+        (part.counts.ok, part.counts.failed) = (20_000 - status - timeout, status + timeout);
+        let outcomes = [("ok", part.counts.ok), ("status", status), ("timeout", timeout)];
+        part.outcomes = outcomes.map(|(name, count)| (name.to_owned(), count)).into();
+        part.reasons = [("status: 404".to_owned(), status)].into();
+        part.failed_response_time =
+            part.response_time.clone().map(|times| Times { count: status + timeout, ..times });
+        load.targets[0].path = Some("/fast/".to_owned());
+        load.targets[0].part = part.clone();
+    };
+    failing(&mut load, 3_000, 20);
+    check(
+        &load,
+        expect![[r#"
+        failed: 404 for 3,000 of 20,000 requests to /fast/; timeout for 20 of 20,000 requests to /fast/
+        asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
+
+                          p50         p90         p99       p99.9      p99.99         max
+        response      1.05 ms     1.05 ms     20.0 ms     20.0 ms   (20.0 ms)     20.0 ms   counted from the intended start
+        service       1.04 ms     1.04 ms     19.0 ms     19.0 ms   (19.0 ms)     19.0 ms   counted from the sending
+        lateness      1.20 µs     1.20 µs      900 µs      900 µs    (900 µs)      900 µs   the generator's own part
+
+        valid measurement of a failing service. p99.9 rests on 20 requests: run 50.0 s for 100.
+    "#]],
+    );
+    failing(&mut load, 19_000, 0);
+    check(
+        &load,
+        expect![[r#"
+        failed: 404 for 19,000 of 20,000 requests to /fast/
+        asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
+
+        mostly times of failures: 19,000 of 20,000 requests failed
+                          p50         p90         p99       p99.9      p99.99         max
+        response      1.05 ms     1.05 ms     20.0 ms     20.0 ms   (20.0 ms)     20.0 ms   counted from the intended start
+        service       1.04 ms     1.04 ms     19.0 ms     19.0 ms   (19.0 ms)     19.0 ms   counted from the sending
+        lateness      1.20 µs     1.20 µs      900 µs      900 µs    (900 µs)      900 µs   the generator's own part
+
+        fails: 1,000 of 20,000 requests succeeded, fewer than half; --slo 'failures<=60%' would allow more failures
+        valid measurement of a failing service. p99.9 rests on 20 requests: run 50.0 s for 100.
+    "#]],
+    );
+    let slo = "failures<=99%".parse().unwrap();
+    load.slo = results::slo::judge(&[slo], &load.total);
+    assert!(!of(&load).contains("fails:"), "the objective decides: {}", of(&load));
 }

@@ -1,0 +1,332 @@
+//! The failures of a load: which requests failed, why, and how many of how many. Every output says this before
+//! anything about lateness or noise, from which no wrong response comes, and takes the words from here.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use measure::quantity::counted;
+use serde::{Deserialize, Serialize};
+
+use crate::load::{Counts, Group, Load, Part, UNFINISHED};
+use crate::slo::{Judged, Slo};
+use crate::times::Times;
+
+#[cfg(test)]
+mod tests;
+
+/// The share of successes under which a load fails, unless an objective on failures declares another share.
+const SUCCESSES: f64 = 0.5;
+/// The share of failures above which a system fell short, however fast it failed the requests.
+const NOTICED: f64 = 0.03;
+/// The most kinds of failures that are kept, and that a sentence lists.
+const MOST_KEPT: usize = 100;
+const MOST_LISTED: usize = 3;
+/// The outcomes that are wrong responses: neither lateness nor a disturbed machine makes a response wrong.
+const WRONG: [&str; 3] = [STATUS, "check", "malformed"];
+const STATUS: &str = "status";
+/// The statuses with which a service refuses a load that is too high for it.
+const REFUSALS: [&str; 2] = ["429", "503"];
+
+/// Requests of one label, path or target that failed for the same reason.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Failure {
+    /// The failure in words: `404 for 213 of 213 requests to /fast/`.
+    pub text: String,
+    /// As in [`Part::outcomes`].
+    pub outcome: String,
+    /// The status of the response, the rule that it violated, or other details of the outcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The label of the requests, if they have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// The path of requests without a label, or their target if they have several paths.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    pub count: u64,
+    /// The requests with this label, or to this path or target.
+    pub of: u64,
+}
+
+impl Failure {
+    fn new(outcome: &str, reason: Option<&str>, of: &Requests<'_>, count: u64) -> Failure {
+        let requests = if of.all == 1 { "request" } else { "requests" };
+        let which = match (of.label, of.to) {
+            (Some(label), _) => format!(" `{label}`"),
+            (None, Some(to)) => format!(" to {to}"),
+            (None, None) => String::new(),
+        };
+        let (what, all) = (in_short(outcome, reason), counted(of.all));
+        Failure {
+            text: format!("{what} for {} of {all} {requests}{which}", counted(count)),
+            outcome: outcome.to_owned(),
+            reason: reason.map(str::to_owned),
+            label: of.label.map(str::to_owned),
+            to: of.to.map(str::to_owned),
+            count,
+            of: of.all,
+        }
+    }
+
+    fn is_wrong_response(&self) -> bool {
+        WRONG.contains(&&*self.outcome)
+    }
+
+    /// Returns true if the service refused these requests, which it may not do at a lower load.
+    fn is_refusal(&self) -> bool {
+        self.outcome == STATUS && self.reason.as_deref().is_none_or(|it| REFUSALS.contains(&it))
+    }
+}
+
+/// Returns `404`, or ``check `status=200` not met``.
+fn in_short(outcome: &str, reason: Option<&str>) -> String {
+    match (outcome, reason) {
+        // Only a check refuses these.
+        (STATUS, Some(status)) if status < "400" => format!("unexpected status {status}"),
+        (STATUS, Some(status)) => status.to_owned(),
+        (STATUS, None) => "a status of failure".to_owned(),
+        ("check", Some(rule)) => format!("check `{rule}` not met"),
+        (outcome, reason) => {
+            let what = match outcome {
+                "check" => "a check not met",
+                "connect" => "no connection",
+                "reset" => "connection reset",
+                "write" => "connection lost while sending",
+                "malformed" => "malformed response",
+                "dropped" => "not sent (the backlog was full)",
+                other => other,
+            };
+            match reason {
+                Some(reason) => format!("{what} ({reason})"),
+                None => what.to_owned(),
+            }
+        }
+    }
+}
+
+/// Requests that are counted together.
+struct Requests<'a> {
+    label: Option<&'a str>,
+    to: Option<&'a str>,
+    all: u64,
+    outcomes: BTreeMap<&'a str, u64>,
+    reasons: BTreeMap<String, u64>,
+}
+
+impl<'a> Requests<'a> {
+    fn of_part(part: &'a Part, to: Option<&'a str>) -> Requests<'a> {
+        let (outcomes, reasons) = (borrowed(&part.outcomes), part.reasons.clone());
+        Requests { label: None, to, all: part.counts.intended, outcomes, reasons }
+    }
+
+    /// Adds the statuses as reasons where only the answers are counted by status: by other generators, and in
+    /// earlier documents.
+    fn with_statuses(mut self, statuses: &BTreeMap<String, u64>) -> Requests<'a> {
+        let are_known = self.reasons.keys().any(|reason| reason.starts_with(STATUS));
+        let bad = || statuses.iter().filter(|(status, _)| "400" <= status.as_str());
+        let is_all =
+            Some(bad().map(|(_, count)| count).sum()) == self.outcomes.get(STATUS).copied();
+        if !are_known && is_all {
+            let reasons = bad().map(|(status, count)| (format!("{STATUS}: {status}"), *count));
+            self.reasons.extend(reasons);
+        }
+        self
+    }
+
+    fn of_group(group: &'a Group, label: &'a str) -> Requests<'a> {
+        let all = group.outcomes.values().sum();
+        let (outcomes, reasons) = (borrowed(&group.outcomes), group.reasons.clone());
+        Requests { label: Some(label), to: None, all, outcomes, reasons }
+    }
+
+    fn remove(&mut self, other: &Requests<'a>) {
+        self.all = self.all.saturating_sub(other.all);
+        for (name, count) in &other.outcomes {
+            self.outcomes.entry(name).and_modify(|all| *all = all.saturating_sub(*count));
+        }
+        for (name, count) in &other.reasons {
+            self.reasons.entry(name.clone()).and_modify(|all| *all = all.saturating_sub(*count));
+        }
+    }
+
+    fn failures(&self) -> impl Iterator<Item = Failure> {
+        let failed = self.outcomes.iter().filter(|(name, _)| !matches!(**name, "ok" | UNFINISHED));
+        failed.flat_map(|(outcome, &all)| {
+            let reasons = self.reasons.iter().filter_map(|(text, &count)| {
+                let (of, reason) = text.split_once(": ")?;
+                (of == *outcome).then_some((Some(reason), count))
+            });
+            let reasons: Vec<_> = reasons.collect();
+            let explained: u64 = reasons.iter().map(|(_, count)| count).sum();
+            let rest = (None, all.saturating_sub(explained));
+            let known = reasons.into_iter().chain([rest]).filter(|(_, count)| 0 < *count);
+            known.map(|(reason, count)| Failure::new(outcome, reason, self, count))
+        })
+    }
+}
+
+fn borrowed(counts: &BTreeMap<String, u64>) -> BTreeMap<&str, u64> {
+    counts.iter().map(|(name, count)| (name.as_str(), *count)).collect()
+}
+
+/// Returns the failures of a load, the most frequent first.
+pub fn of(load: &Load) -> Vec<Failure> {
+    let mut failures = Vec::new();
+    if load.labels.is_empty() {
+        for target in &load.targets {
+            let to = target.path.as_ref().unwrap_or(&target.url);
+            let requests = Requests::of_part(&target.part, Some(to));
+            failures.extend(requests.with_statuses(&target.part.statuses).failures());
+        }
+    } else {
+        let mut others = Requests::of_part(&load.total, None);
+        for (label, group) in &load.labels {
+            let requests = Requests::of_group(group, label);
+            failures.extend(requests.failures());
+            others.remove(&requests);
+        }
+        failures.extend(others.failures());
+    }
+    failures.sort_by_key(|failure| Reverse(failure.count));
+    failures.truncate(MOST_KEPT);
+    failures
+}
+
+/// The requests of a load by their end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tally {
+    pub requests: u64,
+    pub failed: u64,
+    pub unfinished: u64,
+}
+
+impl Tally {
+    fn of(counts: &Counts) -> Tally {
+        let Counts { intended: requests, failed, unfinished, .. } = *counts;
+        Tally { requests, failed, unfinished }
+    }
+
+    fn ended(self) -> u64 {
+        self.requests.saturating_sub(self.unfinished)
+    }
+
+    /// Returns the share of failures of the requests that ended.
+    pub fn failed_share(self) -> f64 {
+        self.failed as f64 / self.ended().max(1) as f64
+    }
+
+    fn has_no_success(self) -> bool {
+        0 < self.requests && self.ended() <= self.failed
+    }
+
+    /// Returns true if so many requests failed that the figures are not those of a working system, or if
+    /// none succeeded.
+    pub fn is_failing(self) -> bool {
+        is_failing(self.failed_share()) || self.has_no_success()
+    }
+
+    /// Returns true if most of the requests that ended failed, or if none succeeded.
+    pub fn is_mostly_failing(self) -> bool {
+        1.0 - SUCCESSES < self.failed_share() || self.has_no_success()
+    }
+
+    /// Returns true if no request succeeded, and each of these failures is a wrong response.
+    pub fn is_all_wrong(self, failures: &[Failure]) -> bool {
+        let listed: u64 = failures.iter().map(|failure| failure.count).sum();
+        self.has_no_success()
+            && 0 < self.failed
+            && listed == self.failed
+            && failures.iter().all(Failure::is_wrong_response)
+    }
+
+    /// Describes these failures in a sentence, the most frequent first; `None` if there are none. They are
+    /// unknown if the results are older than the list.
+    pub fn in_words(self, failures: &[Failure]) -> Option<String> {
+        let all = counted(self.requests);
+        let texts = failures.iter().map(|failure| failure.text.clone());
+        let listed: Vec<String> = texts.take(MOST_LISTED).collect();
+        match failures.len() - listed.len() {
+            0 if !listed.is_empty() => Some(listed.join("; ")),
+            0 if 0 < self.failed => {
+                Some(format!("{} of {all} requests failed", counted(self.failed)))
+            }
+            0 => self
+                .has_no_success()
+                .then(|| format!("no response to any of {all} requests before the load ended")),
+            1 => Some(listed.join("; ") + "; and one more kind of failure"),
+            n => Some(format!("{}; and {n} more kinds of failures", listed.join("; "))),
+        }
+    }
+}
+
+/// Returns true for a share of failures with which a system fell short.
+pub fn is_failing(failed_share: f64) -> bool {
+    NOTICED < failed_share
+}
+
+/// Returns true if a lower load cannot change that these requests failed: the service did not refuse them.
+pub fn are_of_any_load(failures: &[Failure]) -> bool {
+    !failures.iter().any(Failure::is_refusal)
+}
+
+/// Describes the failures of a load; `None` if there are none.
+pub fn of_load_in_words(load: &Load) -> Option<String> {
+    Tally::of(&load.total.counts).in_words(&of(load))
+}
+
+/// Returns true if fewer requests succeeded than a load must have: then the answer is no. An objective on
+/// failures declares another share, and decides instead.
+pub fn is_missed(load: &Load, objectives: &[Judged]) -> bool {
+    let declares = |judged: &&Judged| matches!(judged.slo, Slo::Failures { .. });
+    let mut declared = objectives.iter().filter(declares).peekable();
+    match declared.peek() {
+        Some(_) => declared.any(|judged| !judged.met),
+        None => Tally::of(&load.total.counts).is_mostly_failing(),
+    }
+}
+
+/// Returns the sentence on a load that fails, with the remedy; `None` if it does not fail, or if an objective
+/// says so.
+pub fn missed_in_words(load: &Load, objectives: &[Judged]) -> Option<String> {
+    let Counts { ok, intended, .. } = load.total.counts;
+    let declares = |judged: &Judged| matches!(judged.slo, Slo::Failures { .. });
+    (!objectives.iter().any(declares) && is_missed(load, objectives)).then(|| {
+        format!(
+            "{} of {} requests succeeded, fewer than half; --slo 'failures<=60%' would allow more failures",
+            counted(ok),
+            counted(intended)
+        )
+    })
+}
+
+/// Returns true if the service answered all requests wrongly, and this is not what the objectives allow. It
+/// stands however late the generator and however disturbed its machine was.
+pub fn is_certain(load: &Load, objectives: &[Judged]) -> bool {
+    let tally = Tally::of(&load.total.counts);
+    // Requests that did not end may have been slowed.
+    let most = SUCCESSES * tally.requests as f64;
+    is_missed(load, objectives) && tally.is_all_wrong(&of(load)) && most < tally.failed as f64
+}
+
+/// Returns true if so many requests failed that the figures are not those of a working service.
+pub fn is_noticed(load: &Load) -> bool {
+    Tally::of(&load.total.counts).is_failing()
+}
+
+/// Returns the word for a valid load. Validity is that of the generator and its machine alone, so the word
+/// says more where requests failed.
+pub fn valid_in_words(load: &Load) -> &'static str {
+    if is_noticed(load) { VALID_OF_FAILING } else { "valid" }
+}
+
+/// The word for a valid load or trial in which requests failed.
+pub const VALID_OF_FAILING: &str = "valid measurement of a failing service";
+
+/// Describes whose times these are, if most of them are those of failures.
+pub fn of_times_in_words(part: &Part) -> Option<String> {
+    let count = |times: &Option<Times>| times.as_ref().map_or(0, |times| times.count);
+    let (failed, all) = (count(&part.failed_response_time), count(&part.response_time));
+    (all < 2 * failed).then(|| {
+        format!("mostly times of failures: {} of {} requests failed", counted(failed), counted(all))
+    })
+}

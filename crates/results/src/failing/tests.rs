@@ -1,0 +1,174 @@
+use expect_test::expect;
+use measure::{Nanos, Share};
+
+use super::*;
+use crate::evidence::{self, Evidence, Question};
+use crate::load::{DISTURBED, Gate, Target};
+use crate::slo;
+
+/// Returns a load of 200 requests to one path, of which so many ended in these ways.
+fn load(outcomes: &[(&str, u64)], reasons: &[(&str, u64)]) -> Load {
+    let map = |counts: &[(&str, u64)]| {
+        counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect::<BTreeMap<_, _>>()
+    };
+    let mut load = Load::empty("test");
+    let failed: u64 =
+        outcomes.iter().filter(|(name, _)| *name != "unfinished").map(|(_, count)| count).sum();
+    let unfinished = outcomes.iter().find(|(name, _)| *name == "unfinished").map_or(0, |of| of.1);
+    load.total.counts.intended = 200;
+    load.total.counts.failed = failed;
+    load.total.counts.unfinished = unfinished;
+    load.total.counts.ok = 200 - failed - unfinished;
+    load.total.outcomes = map(outcomes);
+    if 0 < load.total.counts.ok {
+        load.total.outcomes.insert("ok".to_owned(), load.total.counts.ok);
+    }
+    load.total.reasons = map(reasons);
+    let target = Target {
+        url: "http://127.0.0.1:80/fast/".to_owned(),
+        path: Some("/fast/".to_owned()),
+        part: load.total.clone(),
+    };
+    load.targets = vec![target];
+    load
+}
+
+#[test]
+fn failures_are_said_by_reason_with_the_most_frequent_first() {
+    let said = |outcomes, reasons| of_load_in_words(&load(outcomes, reasons)).unwrap_or_default();
+    let all = [
+        said(&[], &[]),
+        said(&[("status", 200)], &[("status: 404", 200)]),
+        said(
+            &[("status", 50), ("timeout", 60), ("check", 7)],
+            &[("status: 429", 30), ("status: 500", 20), ("check: body~a: b", 7)],
+        ),
+        said(
+            &[("reset", 1), ("malformed", 2), ("connect", 3), ("write", 4)],
+            &[("malformed: two lengths", 2), ("reset: refused", 1)],
+        ),
+        // Another generator does not tell the status.
+        said(&[("status", 5)], &[]),
+        said(&[("unfinished", 200)], &[]),
+        said(&[("unfinished", 20)], &[]),
+    ];
+    expect![[r#"
+
+        404 for 200 of 200 requests to /fast/
+        timeout for 60 of 200 requests to /fast/; 429 for 30 of 200 requests to /fast/; 500 for 20 of 200 requests to /fast/; and one more kind of failure
+        connection lost while sending for 4 of 200 requests to /fast/; no connection for 3 of 200 requests to /fast/; malformed response (two lengths) for 2 of 200 requests to /fast/; and one more kind of failure
+        a status of failure for 5 of 200 requests to /fast/
+        no response to any of 200 requests before the load ended
+    "#]].assert_eq(&all.join("\n"));
+}
+
+#[test]
+fn failures_are_said_by_label_and_those_without_one_apart() {
+    let mut load =
+        load(&[("status", 30), ("timeout", 2)], &[("status: 404", 25), ("status: 500", 5)]);
+    let group = Group {
+        completed: 50,
+        failed: 25,
+        outcomes: [("ok".to_owned(), 25), ("status".to_owned(), 25)].into(),
+        reasons: [("status: 404".to_owned(), 25)].into(),
+        response_time: None,
+        service_time: None,
+    };
+    load.labels.insert("login".to_owned(), group);
+    expect!["404 for 25 of 50 requests `login`; 500 for 5 of 150 requests; timeout for 2 of 150 requests"].assert_eq(&of_load_in_words(&load).unwrap());
+}
+
+#[test]
+fn a_load_fails_if_fewer_than_half_succeed_unless_an_objective_declares_another_share() {
+    let failing = |failed: u64, slos: &[Slo]| {
+        let load = load(&[("status", failed)], &[]);
+        let judged = slo::judge(slos, &load.total).unwrap_or_default();
+        is_missed(&load, &judged.objectives)
+    };
+    assert!(!failing(100, &[]), "half of them is enough");
+    assert!(failing(101, &[]));
+    let quick = Slo::ResponseTime { quantile: measure::Quantile::P50, max: Nanos::SECOND };
+    assert!(failing(101, &[quick]));
+    assert!(!failing(150, &[Slo::Failures { max: Share(0.8) }]));
+
+    let unfinished = |count| is_missed(&load(&[("unfinished", count)], &[]), &[]);
+    assert!(!unfinished(150), "how they would have ended is unknown");
+    assert!(unfinished(200), "nothing was answered");
+    assert!(!is_missed(&Load::empty("test"), &[]), "nothing was sent");
+}
+
+#[test]
+fn wrong_responses_to_all_requests_decide_however_disturbed_the_machine_was() {
+    let evidence = |outcomes: &[(&str, u64)], question| {
+        let mut load = load(outcomes, &[]);
+        load.validity.valid = false;
+        let figure = "steal 12 %".to_owned();
+        load.validity.gates = vec![Gate { name: DISTURBED.to_owned(), passed: false, figure }];
+        evidence::of_load(&load, None, question).0
+    };
+    for question in [Question::Figures, Question::Verdict, Question::VerdictAndRate] {
+        assert_eq!(evidence(&[("status", 200)], question), Evidence::Answer);
+        assert_eq!(evidence(&[("check", 150), ("status", 50)], question), Evidence::Answer);
+        // These may come from the disturbance.
+        assert_eq!(evidence(&[("status", 150)], question), Evidence::Nothing);
+        assert_eq!(evidence(&[("timeout", 200)], question), Evidence::Nothing);
+        assert_eq!(evidence(&[("status", 199), ("reset", 1)], question), Evidence::Nothing);
+        assert_eq!(evidence(&[("status", 50), ("unfinished", 150)], question), Evidence::Nothing);
+    }
+}
+
+#[test]
+fn a_valid_load_with_failures_is_not_called_just_valid() {
+    let words = |failed| valid_in_words(&load(&[("status", failed)], &[]));
+    assert_eq!(words(6), "valid");
+    assert_eq!(words(30), "valid measurement of a failing service");
+}
+
+#[test]
+fn a_failing_load_says_what_would_allow_it() {
+    let words = |failed| missed_in_words(&load(&[("status", failed)], &[]), &[]);
+    assert_eq!(words(100), None);
+    expect!["0 of 200 requests succeeded, fewer than half; --slo 'failures<=60%' would allow more failures"]
+        .assert_eq(&words(200).unwrap());
+}
+
+#[test]
+fn other_generators_tell_the_statuses_of_failures_too() {
+    let mut load = load(&[("status", 30)], &[]);
+    let statuses = [("200", 170), ("404", 20), ("503", 10)];
+    load.targets[0].part.statuses = statuses.map(|(name, count)| (name.to_owned(), count)).into();
+    expect!["404 for 20 of 200 requests to /fast/; 503 for 10 of 200 requests to /fast/"]
+        .assert_eq(&of_load_in_words(&load).unwrap());
+}
+
+#[test]
+fn only_refusals_may_end_at_a_lower_load() {
+    let all = |reason: &str| of(&load(&[("status", 200)], &[(reason, 200)]));
+    assert!(are_of_any_load(&all("status: 404")));
+    assert!(!are_of_any_load(&all("status: 503")));
+    assert!(!are_of_any_load(&of(&load(&[("status", 200)], &[]))), "the status is unknown");
+}
+
+#[test]
+fn the_failures_of_earlier_results_are_only_counted() {
+    let tally = Tally { requests: 200, failed: 30, unfinished: 0 };
+    assert_eq!(tally.in_words(&[]).unwrap(), "30 of 200 requests failed");
+    assert_eq!(Tally { failed: 0, ..tally }.in_words(&[]), None);
+}
+
+#[test]
+fn times_say_that_most_of_them_are_those_of_failures() {
+    let times = |count| {
+        let mut histogram = measure::Histogram::new();
+        histogram.record_n(Nanos(1_000), count);
+        Times::of(&histogram)
+    };
+    let part = |failed| Part {
+        response_time: times(200),
+        failed_response_time: times(failed),
+        ..Part::default()
+    };
+    assert_eq!(of_times_in_words(&part(100)), None);
+    expect!["mostly times of failures: 101 of 200 requests failed"]
+        .assert_eq(&of_times_in_words(&part(101)).unwrap());
+}

@@ -26,16 +26,19 @@ pub(super) fn source(name: &str, bytes: &[u8]) -> Result<Source, SpecError> {
 }
 
 pub(super) fn typed<T: DeserializeOwned>(source: &Source) -> Result<T, SpecError> {
-    with_path(&source.text).map_err(|(_, e)| error(source, &e))
+    with_path(&source.text, |_, e| error(source, e))
 }
 
 /// Reads `text`, which no user wrote, and returns the path in an error instead of a place.
 pub(super) fn typed_with_path<T: DeserializeOwned>(text: &str) -> Result<T, (String, Described)> {
-    with_path(text).map_err(|(path, error)| (path, describe(&error)))
+    with_path(text, |path, error| (path, describe(error)))
 }
 
-/// The one way in which a spec is read. Its types make a fifth of this crate's code for each.
-fn with_path<T: DeserializeOwned>(text: &str) -> Result<T, (String, Error)> {
+/// The one way in which a spec is read: its types make a fifth of this crate's code for each.
+fn with_path<T: DeserializeOwned, E>(
+    text: &str,
+    described: impl FnOnce(String, &Error) -> E,
+) -> Result<T, E> {
     let mut path = String::new();
     let read = serde_saphyr::with_deserializer_from_str_with_options(text, options(), |reader| {
         serde_path_to_error::deserialize::<_, T>(reader).map_err(|error| {
@@ -43,7 +46,7 @@ fn with_path<T: DeserializeOwned>(text: &str) -> Result<T, (String, Error)> {
             error.into_inner()
         })
     });
-    read.map_err(|error| (path, error))
+    read.map_err(|error| described(path, &error))
 }
 
 pub(super) fn options() -> serde_saphyr::Options {

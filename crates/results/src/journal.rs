@@ -249,8 +249,8 @@ pub struct Observed {
     /// generator, and up to version 2, when `failures` contained them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfinished: Option<u64>,
-    /// The failures by reason and by requests, the most frequent first. Absent without any, and in runs before
-    /// 2026-12.
+    /// The failures by reason and by requests, the most frequent first. Absent without any, and in earlier
+    /// results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failing: Vec<Failure>,
     #[serde(skip_serializing_if = "Option::is_none")]

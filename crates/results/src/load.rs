@@ -46,8 +46,7 @@ pub struct Load {
     /// [`SLO_MISSED`].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ended: Option<String>,
-    /// The failures by reason and by requests, the most frequent first. Absent without any, and in documents before
-    /// 2026-12.
+    /// The failures by reason and by requests, the most frequent first. Absent without any, and in earlier documents.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub failures: Vec<Failure>,
     pub pacing: Pacing,

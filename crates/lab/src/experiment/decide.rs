@@ -108,8 +108,8 @@ pub(super) fn next(
         return Decision::End(Ending::Failing(NO_SUCCESS.to_owned()));
     }
     let allowed =
-        |patience, purpose, load| attempt(resolved, journal, spent, patience, purpose, load);
-    let attempt = |purpose, load| Decision::of(allowed(Patience::Whole, purpose, load));
+        |allowance, purpose, load| attempt(resolved, journal, spent, allowance, purpose, load);
+    let attempt = |purpose, load| Decision::of(allowed(Allowance::Whole, purpose, load));
     let Some(search) = &spec.search else {
         let asked = match &spec.load.rate {
             None => None,
@@ -134,7 +134,7 @@ pub(super) fn next(
     };
     match &search.strategy {
         Strategy::Sweep(sweep) => {
-            let allowed = |patience, load| allowed(patience, Purpose::Trial, Some(load));
+            let allowed = |allowance, load| allowed(allowance, Purpose::Trial, Some(load));
             sweep_on(resolved, journal, &allowed, |points| {
                 search::next(search, sweep, probed, points)
             })
@@ -166,26 +166,26 @@ pub(super) fn next(
 fn sweep_on(
     resolved: &Resolved,
     journal: &[Entry],
-    allowed: &dyn Fn(Patience, Rate) -> Result<Attempt, Refusal>,
+    allowed: &dyn Fn(Allowance, Rate) -> Result<Attempt, Refusal>,
     next: impl FnOnce(&[Point]) -> Next,
 ) -> Decision {
-    let patience = if bounds_suffice(resolved) { Patience::Own } else { Patience::Whole };
+    let allowance = if bounds_suffice(resolved) { Allowance::Own } else { Allowance::Whole };
     for (asked, trials) in by_load(journal) {
         let Some(asked) = asked else { continue };
         if is_complete(resolved, &answers(&trials)) {
             continue;
         }
-        match allowed(patience, asked) {
+        match allowed(allowance, asked) {
             Err(Refusal { disturbed: true, .. }) if bound(resolved, asked, &trials).is_some() => {}
             decided => return Decision::of(decided),
         }
     }
     let points = swept(resolved, journal);
     match next(&points) {
-        Next::Load(asked) => Decision::of(allowed(Patience::Whole, asked)),
+        Next::Load(asked) => Decision::of(allowed(Allowance::Whole, asked)),
         Next::Stopped(rule) => {
             let above = bounds_above(resolved, &points);
-            let again = above.iter().find_map(|load| allowed(Patience::Whole, *load).ok());
+            let again = above.iter().find_map(|load| allowed(Allowance::Whole, *load).ok());
             again.map_or_else(
                 || Decision::End(Ending::Answered(rule + &bounds_in_words(&points, &above))),
                 Decision::Run,
@@ -410,7 +410,7 @@ fn probe(resolved: &Resolved, journal: &[Entry], spent: &Spent) -> Result<Rate, 
     let measured = probes().filter(|entry| entry.observed.is_some()).count();
     let is_known = probes().any(|entry| entry.status.answers());
     if !is_known && measured < MOST_PROBES {
-        match attempt(resolved, journal, spent, Patience::Whole, Purpose::Probe, None) {
+        match attempt(resolved, journal, spent, Allowance::Whole, Purpose::Probe, None) {
             // The probes that were measured are used, although none is valid.
             Err(_) if 0 < measured => {}
             next => return Err(Decision::of(next)),
@@ -445,7 +445,7 @@ pub(crate) fn targets(resolved: &Resolved) -> u32 {
 
 /// The time that may be lost to disturbances.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Patience {
+enum Allowance {
     /// The budget's own for them: the rest is kept for the loads that follow.
     Own,
     /// That, and the part of `budget.time` that the trials do not need.
@@ -471,7 +471,7 @@ fn attempt(
     resolved: &Resolved,
     journal: &[Entry],
     spent: &Spent,
-    patience: Patience,
+    allowance: Allowance,
     purpose: Purpose,
     load: Option<Rate>,
 ) -> Result<Attempt, Refusal> {
@@ -538,9 +538,9 @@ fn attempt(
         ),
         None => (disturbance, spent.lost, "budget.disturbance allows"),
     };
-    let left = match patience {
-        Patience::Own if repeats_invalid => disturbance.saturating_sub(spent.lost),
-        Patience::Own | Patience::Whole => allowed.saturating_sub(used),
+    let left = match allowance {
+        Allowance::Own if repeats_invalid => disturbance.saturating_sub(spent.lost),
+        Allowance::Own | Allowance::Whole => allowed.saturating_sub(used),
     };
     if left < next && (repeats_invalid || budget.time.is_some()) {
         let allowed = allowed.in_words();

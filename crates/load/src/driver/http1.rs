@@ -210,6 +210,27 @@ struct Common<W> {
     /// The buffers that are not in use.
     buffers: Vec<Kept>,
     repeats: Repeats,
+    reasons: Reasons,
+}
+
+/// The rules that were violated so far: as few as the workload has. A slot has only their numbers, which
+/// are an eighth of a text's size.
+#[derive(Debug, Default)]
+struct Reasons(Vec<&'static str>);
+
+impl Reasons {
+    fn number(&mut self, text: &'static str) -> u16 {
+        let known = self.0.iter().position(|known| *known == text);
+        let number = known.unwrap_or_else(|| {
+            self.0.push(text);
+            self.0.len() - 1
+        });
+        u16::try_from(number).expect("a workload has fewer rules")
+    }
+
+    fn text(&self, number: u16) -> &'static str {
+        self.0[usize::from(number)]
+    }
 }
 
 #[derive(Debug, Default)]
@@ -255,8 +276,8 @@ struct Tally {
     answers: u32,
     bad: u32,
     bytes: u64,
-    /// The first bad response of the group, with its status.
-    failure: Option<(Outcome, u16, &'static str)>,
+    /// The first bad response of the group, with its status and the number of its reason.
+    failure: Option<(Outcome, u16, u16)>,
 }
 
 impl Tally {
@@ -280,6 +301,7 @@ impl<W> Http1<W> {
                 pending: Slab::with_room_for(slots),
                 buffers: Vec::new(),
                 repeats: Repeats::default(),
+                reasons: Reasons::default(),
             },
             pipeline: 1,
             most_body: u64::MAX,
@@ -374,7 +396,7 @@ impl<W: HttpWorkload> Driver for Http1<W> {
                     let closes = state.reading.closes;
                     state.answered(slot, &mut self.common, reports)?;
                     if closes {
-                        state.set_aside(&mut self.common, reports);
+                        state.take_back(&mut self.common, reports);
                         return Ok(Next::Close);
                     }
                     continue;
@@ -397,7 +419,7 @@ impl<W: HttpWorkload> Driver for Http1<W> {
         let is_complete = lost == Lost::By(Closed::ByPeer) && ended == Ended::Complete;
         if is_complete && first.is_some() {
             state.answered(slot, &mut self.common, reports)?;
-            state.set_aside(&mut self.common, reports);
+            state.take_back(&mut self.common, reports);
         }
         while let Some(pending) = self.common.pending.first(state.pending) {
             let (outcome, why) = match lost {
@@ -408,7 +430,7 @@ impl<W: HttpWorkload> Driver for Http1<W> {
             };
             state.fail(outcome, why, &mut self.common, reports)?;
             if is_last {
-                state.set_aside(&mut self.common, reports);
+                state.take_back(&mut self.common, reports);
             }
         }
         (state.tally, state.closes) = (Tally::default(), false);
@@ -462,12 +484,15 @@ impl State {
         tally.bad += u32::from(bad);
         tally.bytes += length;
         if outcome != Outcome::Ok {
-            tally.failure.get_or_insert((outcome, status, why));
+            tally.failure.get_or_insert_with(|| (outcome, status, common.reasons.number(why)));
         }
         if is_last {
             let tally = common.repeats.complete(token, sent, std::mem::take(tally));
-            let (outcome, status, why) = tally.failure.unwrap_or((Outcome::Ok, status, ""));
-            let Tally { answers, bad, bytes, .. } = tally;
+            let Tally { answers, bad, bytes, failure, .. } = tally;
+            let (outcome, status, why) = failure
+                .map_or((Outcome::Ok, status, ""), |(outcome, status, reason)| {
+                    (outcome, status, common.reasons.text(reason))
+                });
             self.groups -= 1;
             reports.done.push(Done { token, outcome, status, answers, bad, bytes, why });
         }
@@ -511,14 +536,14 @@ impl State {
 impl State {
     /// Reports the requests behind a response with which the connection ends: by rule, the peer has
     /// not processed them (RFC 9112 §9.6).
-    fn set_aside<W>(&mut self, common: &mut Common<W>, reports: &mut Reports) {
+    fn take_back<W>(&mut self, common: &mut Common<W>, reports: &mut Reports) {
         let mut tally = std::mem::take(&mut self.tally);
         let mut expected = Vec::new();
         while let Some(pending) = common.pending.pop(&mut self.pending) {
             expected.push(pending.expected);
             if pending.is_last {
                 let (tally, expected) = (std::mem::take(&mut tally), std::mem::take(&mut expected));
-                common.repeats.set_aside(pending.token, pending.sent, expected, tally);
+                common.repeats.take_back(pending.token, pending.sent, expected, tally);
                 reports.again.push(pending.token);
                 self.groups -= 1;
             }

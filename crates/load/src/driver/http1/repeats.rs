@@ -19,7 +19,7 @@ pub(super) struct Repeats {
     kept: Vec<Kept>,
     unused: Vec<Sent>,
     /// The groups to send again, by their numbers.
-    aside: HashMap<u64, Repeat>,
+    returned: HashMap<u64, Repeat>,
     /// The counts of the responses before the repetition, for repeated groups that are outstanding.
     begun: Vec<(Token, Tally)>,
 }
@@ -67,7 +67,7 @@ impl Repeats {
 
     /// Stores a group that has to be sent again, without the requests that were answered. A group
     /// whose bytes were not kept is made again by its workload.
-    pub(super) fn set_aside(
+    pub(super) fn take_back(
         &mut self,
         token: Token,
         sent: Option<Sent>,
@@ -79,12 +79,12 @@ impl Repeats {
         let tally = self.complete(token, Some(sent), tally);
         let Kept { number, ref bytes } = *self.of(sent);
         let bytes = without_first(answered, bytes).to_vec();
-        self.aside.insert(number, Repeat { bytes, expected, tally });
+        self.returned.insert(number, Repeat { bytes, expected, tally });
     }
 
     /// Appends the group with this number; false if its workload has to make it again.
     pub(super) fn take(&mut self, token: Token, number: u64, request: &mut Outgoing<'_>) -> bool {
-        let Some(Repeat { bytes, expected, tally }) = self.aside.remove(&number) else {
+        let Some(Repeat { bytes, expected, tally }) = self.returned.remove(&number) else {
             return false;
         };
         request.wire.extend_from_slice(&bytes);

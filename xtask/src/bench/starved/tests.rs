@@ -26,6 +26,10 @@ fn a_refusal_is_explained_by_a_pause_as_long_as_the_lateness() {
     let mut shared = load(3, &["late"], 501);
     shared.noise.others_share = 0.05;
     assert_eq!(judge_undisturbed(&shared), Undisturbed::Shared);
+    shared.noise.others_share = 0.01;
+    assert_eq!(judge_undisturbed(&shared), Undisturbed::Shared);
+    shared.noise.others_share = 0.009;
+    assert_eq!(judge_undisturbed(&shared), Undisturbed::Unexplained);
     let both = ["disturbed", "lost"];
     assert_eq!(judge_undisturbed(&load(3, &both, 0)), Undisturbed::Unexplained);
 }

@@ -265,7 +265,18 @@ pub fn passwords_kept(text: &str, kept: &mut dyn FnMut(&str) -> String) -> Strin
     while let Some((before, behind)) = rest.split_once("://") {
         result += before;
         result += "://";
-        let authority = authority_at(behind);
+        let mut authority = authority_at(behind);
+        let word = &behind[..behind.find(ends_word).unwrap_or(behind.len())];
+        let port = authority.split_once(':').map(|(_, port)| port);
+        let has_no_port = port.is_some_and(|port| !port.bytes().all(|byte| byte.is_ascii_digit()));
+        // The password has a character that ends an authority.
+        if !authority.contains(['@', '['])
+            && has_no_port
+            && let Some(at) = word.rfind('@')
+        {
+            let host = authority_at(&word[at..]);
+            authority = &word[..at + host.len()];
+        }
         rest = &behind[authority.len()..];
         let password = authority.rsplit_once('@').and_then(|(user_info, host)| {
             let (user, password) = user_info.split_once(':')?;
@@ -282,9 +293,13 @@ pub fn passwords_kept(text: &str, kept: &mut dyn FnMut(&str) -> String) -> Strin
     result + rest
 }
 
+fn ends_word(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>')
+}
+
 /// Returns the authority with which a text begins. A reference in it may contain any character.
 fn authority_at(text: &str) -> &str {
-    let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '?' | '#' | '"' | '\'' | '<' | '>');
+    let ends = |c: char| ends_word(c) || matches!(c, '/' | '?' | '#');
     &text[..text.find(ends).unwrap_or(text.len())]
 }
 

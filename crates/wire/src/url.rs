@@ -78,6 +78,10 @@ pub fn parse(url: &str) -> Result<Url, String> {
     let wrong = |why: String| format!("`{}`: {why}", url.escape_debug());
     let sent = rest.split('#').next().unwrap_or(rest);
     let (authority, target) = sent.split_at(sent.find(['/', '?']).unwrap_or(sent.len()));
+    if ends_in_password(authority, &rest[authority.len()..]) {
+        // Without the URL: what was taken for its port is a part of the password.
+        return Err("the password of a URL has `/`, `?` or `#`; write %2F, %3F or %23".to_owned());
+    }
     let target = if target.starts_with('/') { target.to_owned() } else { format!("/{target}") };
     super::http1::check_target(&target).map_err(wrong)?;
     if is_socket {
@@ -92,6 +96,14 @@ pub fn parse(url: &str) -> Result<Url, String> {
     let (host, port) = host_and_port(authority).map_err(wrong)?;
     let place = Place::Host(host.to_owned(), port);
     Ok(Url { scheme, user_info, place, authority: authority.to_owned(), target })
+}
+
+/// Returns true if what seems to be the authority of a URL is the beginning of its user information: the
+/// password has a character that ends an authority.
+fn ends_in_password(authority: &str, behind: &str) -> bool {
+    let port = authority.rsplit_once(':').map(|(_, port)| port);
+    let is_none = |port: &str| !port.bytes().all(|byte| byte.is_ascii_digit());
+    !authority.contains(['@', '[']) && port.is_some_and(is_none) && behind.contains('@')
 }
 
 /// Splits `host`, `host:8080` or `[::1]:8080`. The host is returned without brackets.

@@ -117,3 +117,12 @@ fn a_value_has_the_form_that_a_url_or_a_json_document_needs() {
     // Whatever form is printed, it is not shown.
     assert_eq!(secrets.redact("q=p%40s%2Fs+%22"), "q=${env.PW}");
 }
+
+#[test]
+fn a_password_with_a_character_that_ends_an_authority_is_kept_whole() {
+    assert_eq!(without_plain("see http://u:s3/cr@h:1/x now"), "see http://u:(redacted)@h:1/x now");
+    assert_eq!(without_plain("http://u:s3?cr#@h"), "http://u:(redacted)@h");
+    for plain in ["http://h:80/a:b@c", "http://h/a:b@c", "http://[::1]/a@b"] {
+        assert_eq!(without_plain(plain), plain);
+    }
+}

@@ -65,3 +65,14 @@ fn what_cannot_be_parsed_is_an_error_with_the_remedy() {
         assert!(why.contains(remedy), "{url}: {why}");
     }
 }
+
+/// The port that it seems to have is a part of the password.
+#[test]
+fn a_password_that_ends_the_authority_is_not_repeated_in_the_error() {
+    for url in ["http://u:s3/cr@h:1/", "http://u:s3?cr@h/", "https://u:s3#cr@h/x"] {
+        let error = parse(url).unwrap_err();
+        assert!(error.contains("write %2F") && !error.contains("s3"), "{error}");
+    }
+    assert!(parse("http://h:80/a@b").is_ok());
+    assert!(parse("http://h:x/a").unwrap_err().contains("not a valid port"));
+}

@@ -134,7 +134,8 @@ fn fires(rule: &Stop, points: &[Point]) -> bool {
     }
 }
 
-fn best(points: &[Point]) -> f64 {
+/// Returns the most that the system sustained at any load.
+pub(crate) fn best(points: &[Point]) -> f64 {
     points.iter().map(|point| point.sustained_per_s).fold(0.0, f64::max)
 }
 

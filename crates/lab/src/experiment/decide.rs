@@ -210,7 +210,7 @@ fn bounds_suffice(resolved: &Resolved) -> bool {
 
 /// Returns the loads whose bounds leave open whether the system sustains more than the best of all.
 pub(crate) fn bounds_above(resolved: &Resolved, points: &[Point]) -> Vec<Rate> {
-    let best = points.iter().map(|point| point.sustained_per_s).fold(0.0, f64::max);
+    let best = search::best(points);
     let offered = |point: &Point| point.asked.as_per_second() * f64::from(targets(resolved));
     let above = points.iter().filter(|point| point.is_bound && best < offered(point));
     above.map(|point| point.asked).collect()
@@ -308,8 +308,7 @@ pub fn bracket(resolved: &Resolved, journal: &[Entry]) -> Option<Bracket> {
 pub(super) fn found(resolved: &Resolved, journal: &[Entry]) -> Option<Rate> {
     let points = swept(resolved, journal);
     if resolved.spec.slo.is_empty() {
-        let best = points.iter().map(|point| point.sustained_per_s).fold(0.0, f64::max);
-        return Rate::per_second(best / f64::from(targets(resolved)));
+        return Rate::per_second(search::best(&points) / f64::from(targets(resolved)));
     }
     if let Some(bracket) = bracket(resolved, journal) {
         return bracket.lower;

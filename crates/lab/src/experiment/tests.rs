@@ -491,9 +491,8 @@ fn a_change_of_level_rests_and_resets_only_where_the_level_changes() {
     assert_eq!((plan.place(0).system, plan.place(1).system, plan.place(2).system), (0, 0, 2));
 }
 
-#[test]
-fn a_load_is_repeated_until_its_interval_is_narrow() {
-    let text = "
+/// A load that is repeated until an interval is narrow.
+const UNTIL: &str = "
 name: until
 where: {backend: simulated}
 simulated: {service_time: 1ms, distribution: exponential}
@@ -502,6 +501,9 @@ load: {model: open, rate: 500/s}
 phases: {warm_up: {fixed: 100ms}, measure: {time: 1s}, drain: 100ms}
 repeat: {trials: 3, until: {metric: completed, ci_rel: 4%, max: 30}}
 ";
+
+#[test]
+fn a_load_is_repeated_until_its_interval_is_narrow() {
     let folder = tempfile::tempdir().unwrap();
     let trials = |text: &str| {
         let path = folder.path().join(measure::random::seed_of(text).to_string());
@@ -514,31 +516,26 @@ repeat: {trials: 3, until: {metric: completed, ci_rel: 4%, max: 30}}
             .collect();
         values
     };
-    let values = trials(text);
+    let values = trials(UNTIL);
     let half = |values: &[f64]| measure::estimate::relative_half_width(values, 0.95).unwrap();
     assert!(5 < values.len() && half(&values) <= 0.04, "{values:?}");
     assert!(0.04 < half(&values[..values.len() - 1]), "{values:?}");
-    assert_eq!(trials(&text.replace("ci_rel: 4%", "ci_rel: 0.01%").replace("30", "7")).len(), 7);
+    assert_eq!(trials(&UNTIL.replace("ci_rel: 4%", "ci_rel: 0.01%").replace("30", "7")).len(), 7);
     // However narrow it is by chance, the interval is not judged before the fifth trial.
     assert_eq!(
-        trials(&text.replace("ci_rel: 4%", "ci_rel: 90%").replace("trials: 3, ", "")).len(),
+        trials(&UNTIL.replace("ci_rel: 4%", "ci_rel: 90%").replace("trials: 3, ", "")).len(),
         5
     );
 }
 
 #[test]
 fn a_repetition_that_ended_by_its_interval_is_called_sequential() {
-    let text = "
-name: until
-where: {backend: simulated}
-simulated: {service_time: 1ms, distribution: exponential}
-workload: {get: /}
-load: {model: open, rate: 500/s}
-phases: {warm_up: {fixed: 100ms}, measure: {time: 1s}, drain: 100ms}
-repeat: {until: {metric: completed, ci_rel: 20%, max: 30}}
-";
+    let text = UNTIL.replace(
+        "trials: 3, until: {metric: completed, ci_rel: 4%",
+        "until: {metric: completed, ci_rel: 20%",
+    );
     let folder = tempfile::tempdir().unwrap();
-    let ended = run(&read(text), Some(folder.path().join("run")), &host(), &mut Silent).unwrap();
+    let ended = run(&read(&text), Some(folder.path().join("run")), &host(), &mut Silent).unwrap();
     let warnings = &ended.answer.reproducibility[0].warnings;
     let code = results::analysis::Code::Sequential;
     assert!(warnings.iter().any(|warning| warning.code == code), "{warnings:?}");

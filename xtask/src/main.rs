@@ -17,6 +17,7 @@ mod image;
 mod journal;
 mod peers;
 mod programs;
+mod proto;
 mod repository;
 mod sim;
 mod skips;
@@ -37,6 +38,7 @@ cargo xtask TASK
   peers   installs the load generators that `bench load` compares with ours (needs Go)
   brokers installs the brokers of experiments/channel.yaml: Redis, NATS (needs Go) and Kafka (needs
           Maven and Java 17)
+  proto   generates the code for the calls between services from crates/apps/proto
   fuzz    searches for input that breaks a parser: `build`, or `run --seconds N [TARGET]`
   grafana makes the dashboard in deploy/grafana with Grafana's own SDK (needs Go)
   image   builds the container image of both programs as an archive, without a daemon
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         ["peers"] => ended(peers::install()),
         ["brokers"] => ended(brokers::run()),
         ["grafana"] => ended(grafana::run()),
+        ["proto"] => ended(proto::run()),
         ["fuzz", ref words @ ..] => task(fuzz::run(words), fuzz::USAGE),
         ["image", ref words @ ..] => {
             task(image::Options::read(words).map(|options| image::run(&options)), image::USAGE)

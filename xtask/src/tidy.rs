@@ -7,6 +7,7 @@
 mod tree;
 
 mod documents;
+mod generated;
 mod layers;
 mod manifest;
 mod rooms;
@@ -14,10 +15,11 @@ mod sources;
 mod specs;
 
 use std::fmt;
+use std::io;
 
 use tree::Tree;
 
-use crate::repository;
+use crate::{proto, repository};
 
 #[cfg(test)]
 mod tests;
@@ -34,6 +36,10 @@ struct Finding {
 pub(crate) fn run() -> bool {
     let tree = Tree::read(&repository::root()).expect("the repository can be read");
     let mut findings = check(&tree);
+    match regenerated() {
+        Ok(fresh) => findings.extend(generated::check(&tree, &fresh)),
+        Err(error) => findings.push(Finding::new("crates/apps/proto", error.to_string())),
+    }
     if specs::build() {
         findings.extend(specs::check(&tree, specs::plan));
     } else {
@@ -44,6 +50,13 @@ pub(crate) fn run() -> bool {
     }
     println!("tidy: {} files, {} findings", tree.files().len(), findings.len());
     findings.is_empty()
+}
+
+/// Returns the generated code of now, in a tree of its own.
+fn regenerated() -> io::Result<Tree> {
+    let folder = tempfile::tempdir()?;
+    proto::write(folder.path())?;
+    Tree::read(folder.path())
 }
 
 /// Runs all checks that need only the files.

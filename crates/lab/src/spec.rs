@@ -202,7 +202,8 @@ impl Resolved {
 
     /// Returns the resolved spec as a file: without profiles, with every default.
     pub fn to_yaml(&self) -> String {
-        serde_saphyr::to_string(&self.spec).expect("a spec is plain data")
+        let document = serde_json::to_value(&self.spec).expect("a spec is plain data");
+        serde_saphyr::to_string(&document).expect("a document is plain data")
     }
 
     /// Returns true if the experiment puts several questions: each of them is checked by itself.

@@ -36,12 +36,14 @@ impl Idle {
     }
 
     /// Returns the slot to be used next.
+    #[inline]
     pub(crate) fn first(&self) -> Option<Slot> {
         let queue = self.queues.iter().find(|queue| queue.first != NONE)?;
         Some(Slot(queue.first))
     }
 
     /// Puts a slot behind all others that carry as many requests.
+    #[inline]
     pub(crate) fn enter(&mut self, slot: Slot, carried: usize) {
         self.leave(slot);
         if self.queues.len() <= carried {
@@ -58,6 +60,7 @@ impl Idle {
     }
 
     /// Removes a slot, if it is in a queue.
+    #[inline]
     pub(crate) fn leave(&mut self, slot: Slot) {
         let Link { queue, before, after } = self.links[slot.0 as usize];
         if queue == NONE {
@@ -75,6 +78,7 @@ impl Idle {
         self.links[slot.0 as usize].queue = NONE;
     }
 
+    #[inline]
     pub(crate) fn contains(&self, slot: Slot) -> bool {
         self.links[slot.0 as usize].queue != NONE
     }

@@ -69,10 +69,12 @@ impl Outstanding {
         self.free.reserve_exact(requests);
     }
 
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.count
     }
 
+    #[inline]
     pub(crate) fn insert(&mut self, request: Request) -> Token {
         let index = self.free.pop().unwrap_or_else(|| {
             self.entries.push(Entry { request: None, older: NONE, newer: NONE });
@@ -92,10 +94,12 @@ impl Outstanding {
         Token(index)
     }
 
+    #[inline]
     pub(crate) fn get(&mut self, token: Token) -> &mut Request {
         self.entries[token.0 as usize].request.as_mut().expect("a token names a request")
     }
 
+    #[inline]
     pub(crate) fn remove(&mut self, token: Token) -> Request {
         let entry = &mut self.entries[token.0 as usize];
         let request = entry.request.take().expect("a token completes once");
@@ -117,12 +121,14 @@ impl Outstanding {
     }
 
     /// Returns the oldest unmarked request, if it was sent at least `timeout` ago.
+    #[inline]
     pub(crate) fn expired(&self, now: Instant, timeout: Nanos) -> Option<(Token, Request)> {
         let request = self.entries.get(self.punctual as usize)?.request?;
         (request.sent + timeout <= now).then_some((Token(self.punctual), request))
     }
 
     /// Marks the request that [`Outstanding::expired`] returned, so that it is not returned again.
+    #[inline]
     pub(crate) fn mark(&mut self, token: Token) {
         assert_eq!(self.punctual, token.0, "requests become overdue in their order");
         self.punctual = self.entries[token.0 as usize].newer;
@@ -130,6 +136,7 @@ impl Outstanding {
     }
 
     /// Returns the time at which the next request will have been outstanding for `timeout`.
+    #[inline]
     pub(crate) fn next_expiry(&self, timeout: Nanos) -> Option<Instant> {
         Some(self.entries.get(self.punctual as usize)?.request?.sent + timeout)
     }

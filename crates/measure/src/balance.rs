@@ -55,12 +55,14 @@ impl Balance {
     }
 
     /// Counts a request that was intended at this time.
+    #[inline]
     pub fn arrived(&mut self, intended: Instant) {
         self.slice(intended).arrived += 1;
         self.last_arrival = self.last_arrival.max(Some(intended));
     }
 
     /// Counts a response that arrived at this time, good or bad.
+    #[inline]
     pub fn answered(&mut self, done: Instant) {
         self.slice(done).answered += 1;
     }
@@ -119,6 +121,7 @@ impl Balance {
         }
     }
 
+    #[inline]
     fn slice(&mut self, at: Instant) -> &mut Slice {
         if at < self.start {
             return &mut self.before;

@@ -74,10 +74,12 @@ impl Histogram {
         histogram
     }
 
+    #[inline]
     pub fn record(&mut self, length: Nanos) {
         self.record_n(length, 1);
     }
 
+    #[inline]
     pub fn record_n(&mut self, length: Nanos, count: u64) {
         self.clamped += if HIGHEST < length.0 { count } else { 0 };
         self.sum_ns += u128::from(length.0) * u128::from(count);

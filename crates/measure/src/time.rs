@@ -26,6 +26,7 @@ impl Instant {
     pub const NEVER: Instant = Instant(u64::MAX);
 
     /// Returns the time from `earlier` to `self`, or zero if `earlier` is the later one.
+    #[inline]
     pub fn saturating_since(self, earlier: Instant) -> Nanos {
         Nanos(self.0.saturating_sub(earlier.0))
     }
@@ -61,6 +62,7 @@ impl Nanos {
         self.0 as f64 / 1e6
     }
 
+    #[inline]
     pub fn saturating_sub(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(other.0))
     }
@@ -94,6 +96,7 @@ impl From<Nanos> for std::time::Duration {
 
 impl Add<Nanos> for Instant {
     type Output = Instant;
+    #[inline]
     fn add(self, length: Nanos) -> Instant {
         Instant(self.0.saturating_add(length.0))
     }
@@ -101,6 +104,7 @@ impl Add<Nanos> for Instant {
 
 impl Sub for Instant {
     type Output = Nanos;
+    #[inline]
     fn sub(self, earlier: Instant) -> Nanos {
         assert!(earlier <= self, "time ran backwards: {earlier:?} > {self:?}");
         Nanos(self.0 - earlier.0)
@@ -109,12 +113,14 @@ impl Sub for Instant {
 
 impl Add for Nanos {
     type Output = Nanos;
+    #[inline]
     fn add(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_add(other.0))
     }
 }
 
 impl AddAssign for Nanos {
+    #[inline]
     fn add_assign(&mut self, other: Nanos) {
         *self = *self + other;
     }
@@ -122,6 +128,7 @@ impl AddAssign for Nanos {
 
 impl Mul<u64> for Nanos {
     type Output = Nanos;
+    #[inline]
     fn mul(self, factor: u64) -> Nanos {
         Nanos(self.0.saturating_mul(factor))
     }
@@ -129,6 +136,7 @@ impl Mul<u64> for Nanos {
 
 impl Div<u64> for Nanos {
     type Output = Nanos;
+    #[inline]
     fn div(self, divisor: u64) -> Nanos {
         Nanos(self.0 / divisor)
     }

@@ -95,6 +95,7 @@ impl Sockets {
 }
 
 impl Io for Sockets {
+    #[inline]
     fn now(&mut self) -> Instant {
         match self {
             Sockets::Epoll(io) => io.now(),
@@ -109,6 +110,7 @@ impl Io for Sockets {
         }
     }
 
+    #[inline]
     fn send(&mut self, connection: ConnectionId, bytes: &[u8]) {
         match self {
             Sockets::Epoll(io) => io.send(connection, bytes),
@@ -116,6 +118,7 @@ impl Io for Sockets {
         }
     }
 
+    #[inline]
     fn holds_back(&self) -> bool {
         match self {
             Sockets::Epoll(io) => io.holds_back(),
@@ -123,6 +126,7 @@ impl Io for Sockets {
         }
     }
 
+    #[inline]
     fn handed_over(&mut self) -> Option<Instant> {
         match self {
             Sockets::Epoll(io) => io.handed_over(),
@@ -130,6 +134,7 @@ impl Io for Sockets {
         }
     }
 
+    #[inline]
     fn is_flushed(&self, connection: ConnectionId) -> bool {
         match self {
             Sockets::Epoll(io) => io.is_flushed(connection),
@@ -144,6 +149,7 @@ impl Io for Sockets {
         }
     }
 
+    #[inline]
     fn wait(&mut self, until: Instant) -> Instant {
         match self {
             Sockets::Epoll(io) => io.wait(until),
@@ -151,6 +157,7 @@ impl Io for Sockets {
         }
     }
 
+    #[inline]
     fn next_event(&mut self) -> Option<Event<'_>> {
         match self {
             Sockets::Epoll(io) => io.next_event(),

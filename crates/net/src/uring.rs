@@ -505,6 +505,7 @@ impl Poll for Uring {
 }
 
 impl Io for Uring {
+    #[inline]
     fn now(&mut self) -> Instant {
         self.read = clock::now();
         if !self.sending.is_empty() && LINGER <= self.read.saturating_since(self.waits_since) {
@@ -529,6 +530,7 @@ impl Io for Uring {
         }
     }
 
+    #[inline]
     fn send(&mut self, connection: ConnectionId, bytes: &[u8]) {
         let slot = &mut self.slots[connection.0 as usize];
         if slot.broken || bytes.is_empty() {
@@ -543,14 +545,17 @@ impl Io for Uring {
         }
     }
 
+    #[inline]
     fn holds_back(&self) -> bool {
         true
     }
 
+    #[inline]
     fn handed_over(&mut self) -> Option<Instant> {
         self.handed_over.take()
     }
 
+    #[inline]
     fn is_flushed(&self, connection: ConnectionId) -> bool {
         self.slots[connection.0 as usize].unsent.is_empty()
     }
@@ -572,6 +577,7 @@ impl Io for Uring {
         self.read
     }
 
+    #[inline]
     fn next_event(&mut self) -> Option<Event<'_>> {
         self.take_back();
         Some(match self.next_told()? {

@@ -258,7 +258,7 @@ impl Directory {
     }
 
     fn typed<T: DeserializeOwned>(&self, name: &str, value: Value) -> Result<T, Error> {
-        serde_json::from_value(value).map_err(|e| self.error(name, &format!("cannot be read: {e}")))
+        self.parse(name, &serde_json::to_vec(&value).expect("it was read from JSON"))
     }
 
     fn parse<T: DeserializeOwned>(&self, name: &str, bytes: &[u8]) -> Result<T, Error> {
@@ -316,7 +316,7 @@ fn entry(line: &[u8], version: u32) -> serde_json::Result<Entry> {
     if version == 1 {
         let mut value: Value = serde_json::from_slice(line)?;
         version1::entry(&mut value);
-        return serde_json::from_value(value);
+        return serde_json::from_slice(&serde_json::to_vec(&value)?);
     }
     serde_json::from_slice(line)
 }

@@ -8,7 +8,7 @@ use crate::repository;
 /// Returns true if every attack was tolerated.
 pub(super) fn run() -> bool {
     let mut command = repository::cargo();
-    command.args(["test", "--locked", "--profile", "tests", "-p", "apps"]);
+    command.args(["test", "--locked", "--profile", "tests", "-p", "benchwright-apps"]);
     command.args(["--test", "it", "attacks_on"]);
     // One after the other: each is measured.
     command.args(["--", "--nocapture", "--test-threads", "1"]);

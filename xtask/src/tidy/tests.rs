@@ -346,3 +346,25 @@ fn a_missing_license_is_found() {
         ORDER.into_iter().filter(|(path, _)| *path != "LICENSE").collect();
     assert_eq!(check(&Tree::of(&files)), [Finding::new("LICENSE", "is missing")]);
 }
+
+#[test]
+fn generated_code_that_differs_from_its_source_is_found() {
+    let committed = Tree::of(&[
+        ("crates/apps/generated/shop/cart.rs", "struct Old;\n"),
+        ("crates/apps/generated/shop/gone.rs", ""),
+        ("crates/apps/generated/shop/mod.rs", ""),
+    ]);
+    let fresh =
+        Tree::of(&[("shop/cart.rs", "struct New;\n"), ("shop/mod.rs", ""), ("shop/new.rs", "")]);
+    let found: Vec<String> =
+        generated::check(&committed, &fresh).iter().map(Finding::to_string).collect();
+    let differs = "differs from its source: run `cargo xtask proto`";
+    assert_eq!(
+        found,
+        [
+            format!("crates/apps/generated/shop/cart.rs: {differs}"),
+            format!("crates/apps/generated/shop/new.rs: {differs}"),
+            "crates/apps/generated/shop/gone.rs: has no source: run `cargo xtask proto`".to_owned(),
+        ]
+    );
+}

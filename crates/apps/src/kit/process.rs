@@ -3,7 +3,7 @@
 use std::future::pending;
 use std::io::Write;
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +28,10 @@ pub struct Process<M> {
     pub statistics: Arc<Statistics>,
 }
 
+/// A site while its parts are connected. Services differ only in this part of their start, so the
+/// rest is compiled once for all that have the same site.
+type Assembling<'a, S> = Pin<Box<dyn Future<Output = anyhow::Result<S>> + 'a>>;
+
 /// Serves the site that `assemble` returns until a signal ends the process.
 ///
 /// One thread serves: its requests never wait for each other's locks. For more threads, use
@@ -36,22 +40,29 @@ pub fn run<M: Metrics, S: Site>(
     arguments: Common,
     assemble: impl AsyncFnOnce(&Process<M>) -> anyhow::Result<S>,
 ) -> anyhow::Result<()> {
+    let process = Process { arguments, metrics: Arc::default(), statistics: Arc::default() };
+    serve_on_one_thread(&process, Box::pin(assemble(&process)))
+}
+
+fn serve_on_one_thread<M: Metrics, S: Site>(
+    process: &Process<M>,
+    site: Assembling<'_, S>,
+) -> anyhow::Result<()> {
     let runtime = Builder::new_current_thread().enable_all().build().context("starting")?;
-    let served = runtime.block_on(assemble_and_serve(arguments, assemble));
+    let served = runtime.block_on(assemble_and_serve(process, site));
     runtime.shutdown_timeout(TIMEOUT);
     served
 }
 
 async fn assemble_and_serve<M: Metrics, S: Site>(
-    arguments: Common,
-    assemble: impl AsyncFnOnce(&Process<M>) -> anyhow::Result<S>,
+    process: &Process<M>,
+    site: Assembling<'_, S>,
 ) -> anyhow::Result<()> {
     let mut ending = pin!(serve::told_to_end()?);
-    let listener = serve::listen(arguments.listen).await?;
+    let listener = serve::listen(process.arguments.listen).await?;
     let address = listener.local_addr()?;
-    let process = Process { arguments, metrics: Arc::default(), statistics: Arc::default() };
     let site = tokio::select! {
-        site = assemble(&process) => Arc::new(site?),
+        site = site => Arc::new(site?),
         () = ending.as_mut() => return Ok(()),
     };
     say_ready(address);

@@ -16,7 +16,11 @@ pub(crate) fn benchwright() -> PathBuf {
 
 pub(crate) fn apps() -> PathBuf {
     let path = benchwright().with_file_name("benchwright-apps");
-    assert!(path.exists(), "{} is missing; build it with `cargo build -p apps`", path.display());
+    assert!(
+        path.exists(),
+        "{} is missing; build it with `cargo build -p benchwright-apps`",
+        path.display()
+    );
     path
 }
 

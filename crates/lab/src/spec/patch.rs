@@ -49,7 +49,7 @@ pub(super) fn apply(
         };
         let settings: Vec<String> =
             settings.iter().map(|one| format!("--set {}", shown(one))).collect();
-        let path = if path == "." { String::new() } else { format!("{path}: ") };
+        let path = if path.is_empty() { path } else { format!("{path}: ") };
         source.error(format!("{}: {path}{message}", settings.join(" ")), None, &label)
     })
 }
@@ -185,16 +185,16 @@ pub(super) fn change(document: &mut Value, patches: &[&Value]) {
     patches.iter().for_each(|patch| merge(document, (*patch).clone()));
 }
 
-/// Reads a patched document. JSON is YAML: the same reader types every word as it did the first
-/// time, where the types of a patch are not those of the spec (`servers: "2"`) or are wrong.
+/// Reads a patched document. The same reader types every word as it did the first time, where the
+/// types of a patch are not those of the spec (`servers: "2"`) or are wrong.
 fn retyped(document: &Value) -> Result<Spec, (String, Described)> {
-    read::typed_with_path(&document.to_string())
+    read::typed_document(document)
 }
 
 /// Reads a patched document; an error is its message, with the path, and the remedy.
 pub(super) fn typed(document: &Value) -> Result<Spec, (String, String)> {
     retyped(document).map_err(|(path, Described { message, label })| {
-        (if path == "." { message } else { format!("{path}: {message}") }, label)
+        (if path.is_empty() { message } else { format!("{path}: {message}") }, label)
     })
 }
 

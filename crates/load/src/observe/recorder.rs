@@ -178,6 +178,7 @@ impl Observer for Recorder {
         self.current.end = self.current.end.min(now);
     }
 
+    #[inline]
     fn intended(&mut self, of: Of, intended: Instant) {
         self.go_on_to(intended);
         self.balance.arrived(intended);
@@ -187,6 +188,7 @@ impl Observer for Recorder {
         }
     }
 
+    #[inline]
     fn sent(&mut self, of: Of, intended: Instant, sent: Instant, bytes: usize) {
         if self.window.contains(intended) {
             self.part(of).sent += 1;
@@ -204,12 +206,14 @@ impl Observer for Recorder {
         }
     }
 
+    #[inline]
     fn received(&mut self, of: Of, now: Instant, bytes: usize) {
         if self.window.contains(now) {
             self.part(of).bytes_received += bytes as u64;
         }
     }
 
+    #[inline]
     fn completed(&mut self, completion: &Completion) {
         let &Completion { of, intended, start, done, outcome, .. } = completion;
         let response = completion.response_time();

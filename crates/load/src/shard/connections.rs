@@ -119,6 +119,7 @@ impl Connections {
         self.failures.unasked += 1;
     }
 
+    #[inline]
     pub(super) fn owner(&self, connection: ConnectionId) -> (usize, Slot) {
         let owner = self.owners[connection.0 as usize];
         let (pool, slot) = owner.expect("every connection of a shard has a slot");

@@ -54,6 +54,7 @@ impl Slab {
         Slab { entries: Vec::with_capacity(answers), free: NONE }
     }
 
+    #[inline]
     pub(super) fn push(&mut self, queue: &mut Queue, pending: Pending) {
         let entry = Entry { pending, next: NONE };
         let index = match self.free {
@@ -74,10 +75,12 @@ impl Slab {
         queue.last = index;
     }
 
+    #[inline]
     pub(super) fn first(&self, queue: Queue) -> Option<Pending> {
         Some(self.entries.get(queue.first as usize)?.pending)
     }
 
+    #[inline]
     pub(super) fn pop(&mut self, queue: &mut Queue) -> Option<Pending> {
         let index = queue.first;
         let Entry { pending, next } = *self.entries.get(index as usize)?;

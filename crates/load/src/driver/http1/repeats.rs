@@ -54,6 +54,7 @@ impl Repeats {
     }
 
     /// Handles the end of a group, and returns its whole tally.
+    #[inline]
     pub(super) fn complete(&mut self, token: Token, sent: Option<Sent>, tally: Tally) -> Tally {
         self.unused.extend(sent);
         if self.begun.is_empty() {

@@ -1,9 +1,10 @@
-//! Generates Rust code for the messages and services in `proto/`, without an installed `protoc`.
+//! Generates the Rust code for the messages and services in `crates/apps/proto`, without an installed
+//! `protoc`. It is kept in the repository, so that a build of the applications needs no compiler of
+//! protocol buffers.
 //!
 //! Each folder there belongs to an application. Its files are compiled apart from all others, into a
 //! module of their own, so two applications may use the same names.
 
-use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::fs;
@@ -12,11 +13,25 @@ use std::path::Path;
 
 use prost_build::{Config, Service, ServiceGenerator};
 
-fn main() -> Result<(), Error> {
-    println!("cargo::rerun-if-changed=proto");
-    let out = env::var_os("OUT_DIR").expect("cargo sets it for build scripts");
-    for application in names(Path::new("proto"))? {
-        compile(&Path::new("proto").join(&application), &Path::new(&out).join(&application))?;
+use crate::repository;
+
+/// The folder of the generated code.
+pub(crate) const GENERATED: &str = "crates/apps/generated";
+
+pub(crate) fn run() -> bool {
+    let generated = write(&repository::root().join(GENERATED));
+    generated.inspect_err(|error| eprintln!("proto: {error}")).is_ok()
+}
+
+/// Writes the code of all applications to a folder, and nothing else.
+pub(crate) fn write(folder: &Path) -> Result<(), Error> {
+    let proto = repository::root().join("crates/apps/proto");
+    for application in names(&proto)? {
+        let out = folder.join(&application);
+        if out.exists() {
+            fs::remove_dir_all(&out)?;
+        }
+        compile(&proto.join(&application), &out)?;
     }
     Ok(())
 }

@@ -431,6 +431,7 @@ impl Uring {
         Some(Told::Closed(id, how))
     }
 
+    #[inline]
     fn next_told(&mut self) -> Option<Told> {
         if let Some((id, why)) = self.failed.pop() {
             self.release(id);
@@ -447,6 +448,7 @@ impl Uring {
         None
     }
 
+    #[inline]
     fn take_back(&mut self) {
         if let Some(buffer) = self.lent.take() {
             self.buffers.give_back(buffer);

@@ -44,6 +44,7 @@ pub trait HttpWorkload {
     }
 
     /// See [`Driver::delay`].
+    #[inline]
     fn delay(&mut self) -> Result<Nanos, Fault> {
         Ok(Nanos::ZERO)
     }
@@ -54,11 +55,13 @@ pub trait HttpWorkload {
     }
 
     /// See [`Driver::is_scripted`].
+    #[inline]
     fn is_scripted(&self) -> bool {
         false
     }
 
     /// See [`Driver::has_stopped`].
+    #[inline]
     fn has_stopped(&self) -> bool {
         false
     }
@@ -149,6 +152,7 @@ impl<W: HttpWorkload + ?Sized> HttpWorkload for Box<W> {
         (**self).failed(outcome, tag)
     }
 
+    #[inline]
     fn delay(&mut self) -> Result<Nanos, Fault> {
         (**self).delay()
     }
@@ -157,10 +161,12 @@ impl<W: HttpWorkload + ?Sized> HttpWorkload for Box<W> {
         (**self).prepare()
     }
 
+    #[inline]
     fn is_scripted(&self) -> bool {
         (**self).is_scripted()
     }
 
+    #[inline]
     fn has_stopped(&self) -> bool {
         (**self).has_stopped()
     }
@@ -438,6 +444,7 @@ impl<W: HttpWorkload> Driver for Http1<W> {
         Ok(())
     }
 
+    #[inline]
     fn delay(&mut self) -> Result<Nanos, Fault> {
         self.common.workload.delay()
     }
@@ -446,10 +453,12 @@ impl<W: HttpWorkload> Driver for Http1<W> {
         self.common.workload.prepare()
     }
 
+    #[inline]
     fn is_scripted(&self) -> bool {
         self.common.workload.is_scripted()
     }
 
+    #[inline]
     fn has_stopped(&self) -> bool {
         self.common.workload.has_stopped()
     }

@@ -91,6 +91,7 @@ impl Reasons {
         })
     }
 
+    #[inline]
     fn count(&mut self, completion: &Completion) {
         let &Completion { outcome, status, why, .. } = completion;
         let status = if outcome == Outcome::Status { status } else { 0 };
@@ -258,6 +259,7 @@ pub struct Live {
 }
 
 impl Part {
+    #[inline]
     pub(super) fn count(&mut self, completion: &Completion) {
         let &Completion { intended, start, done, outcome, status, .. } = completion;
         self.outcomes[outcome as usize] += 1;
@@ -292,6 +294,7 @@ impl Part {
 }
 
 impl Group {
+    #[inline]
     pub(super) fn count(
         &mut self,
         completion: &Completion,

@@ -133,6 +133,7 @@ impl Recorder {
     }
 
     /// Ends the current interval if it is over at `now`, and begins the one that `now` falls into.
+    #[inline]
     fn go_on_to(&mut self, now: Instant) {
         if self.current.end <= now {
             self.end_interval(now);
@@ -303,10 +304,12 @@ impl Observer for Recorder {
 }
 
 impl Recorder {
+    #[inline]
     fn part(&mut self, of: Of) -> &mut Part {
         &mut self.parts[of.target as usize]
     }
 
+    #[inline]
     fn label(&mut self, label: Label) -> Option<&mut Group> {
         let index = usize::from(label.0);
         if MOST_LABELS <= index {
@@ -318,6 +321,7 @@ impl Recorder {
         Some(&mut self.labels[index])
     }
 
+    #[inline]
     fn segment(&mut self, intended: Instant) -> Option<&mut Group> {
         let since = Instant(0) + (intended - self.window.start);
         let index = self.segments.partition_point(|(end, _)| *end <= since);

@@ -5,6 +5,7 @@
 use measure::{Nanos, spread};
 use results::Answer;
 use results::analysis;
+use results::answer::{failing_in_words, failing_strands};
 use results::comparison::Verdict;
 use results::explanation::{Advice, Code};
 use results::journal::{Purpose, Status};
@@ -25,6 +26,7 @@ const SEARCHES: u32 = 5;
 pub fn of(past: &Past, answer: &Answer) -> Vec<Advice> {
     let spec = &past.resolved.spec;
     let rules = [
+        failing(answer),
         not_pinned(spec),
         disturbed(answer, &past.name),
         too_few_requests(spec, answer),
@@ -40,6 +42,18 @@ pub fn of(past: &Past, answer: &Answer) -> Vec<Advice> {
 
 fn advice(code: Code, text: String, change: Option<String>) -> Advice {
     Advice { code, text, change }
+}
+
+/// A service that fails at every load: no other change helps before that is mended.
+fn failing(answer: &Answer) -> Vec<Advice> {
+    if failing_strands(&answer.trials).is_empty() {
+        return Vec::new();
+    }
+    let failures = failing_in_words(answer.trials.iter()).into_iter();
+    let text = |failures| {
+        format!("{failures}. First change the service, or the requests that it gets (`workload`)")
+    };
+    failures.map(|failures| advice(Code::Failing, text(failures), None)).collect()
 }
 
 fn not_pinned(spec: &Spec) -> Vec<Advice> {

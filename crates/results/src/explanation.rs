@@ -45,6 +45,8 @@ pub struct Advice {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Code {
+    /// Requests fail at every load.
+    Failing,
     /// The load and the system share CPUs.
     NotPinned,
     /// Many trials were not valid.

@@ -55,7 +55,7 @@ pub(crate) fn python(test: &str) -> Option<PathBuf> {
 fn foreign_lines(python: &Path, hotel: &Application, beside: &[(&str, &Instance)]) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut command = Command::new(python);
-    command.arg(folder.join("tests/it/foreign.py")).arg(folder.join("proto/hotel"));
+    command.arg(folder.join("tests/it/foreign.py")).arg(folder.join("../apps/proto/hotel"));
     let services = hotel.services.iter().map(|(name, replicas)| (*name, &replicas[0]));
     let services = services.chain(beside.iter().copied());
     command.args(services.map(|(name, one)| format!("{name}={}", one.address)));

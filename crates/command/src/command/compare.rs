@@ -39,7 +39,8 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
         }
     };
     let found = found.map_err(failed)?;
-    for past in [Some(&past), other.as_ref()].into_iter().flatten() {
+    let both = || [Some(&past), other.as_ref()].into_iter().flatten();
+    for past in both() {
         let words = failing(past).into_iter().chain(not_all_valid(past));
         words.for_each(|words| output::error(&words));
     }
@@ -49,6 +50,10 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
         () if *junit => self::junit(&found)?,
         () => text(&found),
     })?;
+    if found.verdict == Verdict::Undecided {
+        let go_on = both().filter_map(|past| past.answer().go_on(&past.name));
+        go_on.for_each(|command| output::error(&format!("go on    {command}")));
+    }
     Ok(match found.verdict {
         Verdict::Better | Verdict::Equivalent => Exit::Answered,
         Verdict::Worse => Exit::No,

@@ -167,7 +167,8 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
         output::error(&format!("{overdue} requests took longer than {} (-T)", command.timeout));
     }
     if judgement.is_valid() {
-        output::error("valid: the generator was not the bottleneck");
+        let valid = failing::valid_in_words(&document);
+        output::error(&format!("{valid}: the generator was not the bottleneck"));
     }
     Ok(match () {
         () if measurement.partial => Exit::Interrupted,

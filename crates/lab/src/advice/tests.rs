@@ -25,6 +25,19 @@ fn a_run_without_weaknesses_gets_no_advice() {
     assert_eq!(advised(""), []);
 }
 
+/// No setting helps while nothing succeeds.
+#[test]
+fn a_service_that_fails_at_every_load_is_to_be_changed_first() {
+    let mut past = ran(QUEUE);
+    for entry in &mut past.journal {
+        let observed = entry.observed.as_mut().unwrap();
+        (observed.failures, observed.unfinished) = (observed.requests, Some(0));
+    }
+    let advice = of(&past, &past.answer());
+    assert_eq!(advice[0].code, Code::Failing, "{advice:?}");
+    assert!(advice[0].text.contains("failed"), "{advice:?}");
+}
+
 /// Whoever follows the advice gets a verdict soon. The noise is estimated from few blocks, so that the
 /// first advice need not be the last.
 #[test]

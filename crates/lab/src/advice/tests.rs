@@ -28,12 +28,13 @@ fn a_run_without_weaknesses_gets_no_advice() {
 /// No setting helps while nothing succeeds.
 #[test]
 fn a_service_that_fails_at_every_load_is_to_be_changed_first() {
-    let mut past = ran(QUEUE);
-    for entry in &mut past.journal {
+    let past = ran(QUEUE);
+    let mut answer = past.answer();
+    for entry in &mut answer.trials {
         let observed = entry.observed.as_mut().unwrap();
         (observed.failures, observed.unfinished) = (observed.requests, Some(0));
     }
-    let advice = of(&past, &past.answer());
+    let advice = of(&past, &answer);
     assert_eq!(advice[0].code, Code::Failing, "{advice:?}");
     assert!(advice[0].text.contains("failed"), "{advice:?}");
 }

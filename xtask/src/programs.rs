@@ -8,7 +8,7 @@ use crate::repository;
 /// A profile in which the programs are built.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Build {
-    /// The users' build, optimized as one program: figures are measured with it.
+    /// The users' build: figures are measured with it.
     Release,
     /// The build of the tests, which continuous integration has anyway: as punctual, and some 10 %
     /// slower. It is enough for short runs that look for faults.

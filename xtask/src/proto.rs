@@ -19,19 +19,17 @@ use crate::repository;
 pub(crate) const GENERATED: &str = "crates/apps/generated";
 
 pub(crate) fn run() -> bool {
-    let generated = write(&repository::root().join(GENERATED));
+    let folder = repository::root().join(GENERATED);
+    let removed = if folder.exists() { fs::remove_dir_all(&folder) } else { Ok(()) };
+    let generated = removed.and_then(|()| write(&folder));
     generated.inspect_err(|error| eprintln!("proto: {error}")).is_ok()
 }
 
-/// Writes the code of all applications to a folder, and nothing else.
+/// Writes the code of all applications to a folder, which is empty or not there.
 pub(crate) fn write(folder: &Path) -> Result<(), Error> {
     let proto = repository::root().join("crates/apps/proto");
     for application in names(&proto)? {
-        let out = folder.join(&application);
-        if out.exists() {
-            fs::remove_dir_all(&out)?;
-        }
-        compile(&proto.join(&application), &out)?;
+        compile(&proto.join(&application), &folder.join(&application))?;
     }
     Ok(())
 }

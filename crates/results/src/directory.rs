@@ -257,6 +257,7 @@ impl Directory {
         fs::read(self.path.join(name)).map_err(|e| self.error(name, &e.to_string()))
     }
 
+    /// Reads a converted document as text, as all others are: a second reader doubles the code of its type.
     fn typed<T: DeserializeOwned>(&self, name: &str, value: Value) -> Result<T, Error> {
         self.parse(name, &serde_json::to_vec(&value).expect("it was read from JSON"))
     }
@@ -316,6 +317,7 @@ fn entry(line: &[u8], version: u32) -> serde_json::Result<Entry> {
     if version == 1 {
         let mut value: Value = serde_json::from_slice(line)?;
         version1::entry(&mut value);
+        // As text, for the reason of `typed`.
         return serde_json::from_slice(&serde_json::to_vec(&value)?);
     }
     serde_json::from_slice(line)

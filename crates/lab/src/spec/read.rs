@@ -44,56 +44,61 @@ fn read<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     serde_saphyr::from_str_with_options(text, options())
 }
 
-/// A document in which each key, value and bracket has a line of its own, and the path of each line.
+/// A document in which each key, value and bracket has a line of its own.
 #[derive(Default)]
 struct Lines {
     text: String,
-    paths: Vec<String>,
+    paths: Vec<Paths>,
+}
+
+/// The path of a line, and of the mapping whose key it has, if it has one.
+struct Paths {
+    own: String,
+    mapping: Option<String>,
 }
 
 impl Lines {
     fn write(&mut self, value: &Value, path: &str) {
         match value {
             Value::Object(fields) => {
-                self.line("{", path);
+                self.line("{", path, None);
                 for (name, value) in fields {
                     let dot = if path.is_empty() { "" } else { "." };
-                    let path = format!("{path}{dot}{name}");
-                    self.line(&format!("{}:", Value::from(name.as_str())), &path);
-                    self.write(value, &path);
-                    self.line(",", &path);
+                    let field = format!("{path}{dot}{name}");
+                    self.line(&format!("{}:", Value::from(name.as_str())), &field, Some(path));
+                    self.write(value, &field);
+                    self.line(",", &field, None);
                 }
-                self.line("}", path);
+                self.line("}", path, None);
             }
             Value::Array(elements) => {
-                self.line("[", path);
+                self.line("[", path, None);
                 for (i, element) in elements.iter().enumerate() {
                     let path = format!("{path}[{i}]");
                     self.write(element, &path);
-                    self.line(",", &path);
+                    self.line(",", &path, None);
                 }
-                self.line("]", path);
+                self.line("]", path, None);
             }
-            scalar => self.line(&scalar.to_string(), path),
+            scalar => self.line(&scalar.to_string(), path, None),
         }
+    }
+
+    fn line(&mut self, text: &str, path: &str, mapping: Option<&str>) {
+        self.text.extend([text, "\n"]);
+        self.paths.push(Paths { own: path.to_owned(), mapping: mapping.map(str::to_owned) });
     }
 
     fn path(&self, error: &Error) -> String {
         let line = error.without_snippet().location().map_or(1, |location| location.line());
         let line = usize::try_from(line).map_or(0, |line| line.saturating_sub(1));
-        let path = self.paths.get(line).map_or("", String::as_str);
-        let at_key = self.text.lines().nth(line).is_some_and(|text| text.ends_with(':'));
-        match original(error) {
-            Error::SerdeUnknownField { .. } => path.to_owned(),
+        let Some(Paths { own, mapping }) = self.paths.get(line) else { return String::new() };
+        let path = match original(error) {
+            Error::SerdeUnknownField { .. } => own,
             // What is wrong with a mapping, such as a missing field, is found at its last key.
-            _ if at_key => path.rsplit_once('.').map_or("", |(mapping, _)| mapping).to_owned(),
-            _ => path.to_owned(),
-        }
-    }
-
-    fn line(&mut self, text: &str, path: &str) {
-        self.text.extend([text, "\n"]);
-        self.paths.push(path.to_owned());
+            _ => mapping.as_ref().unwrap_or(own),
+        };
+        path.clone()
     }
 }
 

@@ -5,6 +5,8 @@
 
 use std::io::{self, BufRead, BufReader};
 use std::process::Command;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 
 use measure::Nanos;
 
@@ -13,6 +15,9 @@ use crate::{bench, repository, skips, testbed, tidy, tools};
 
 #[cfg(test)]
 mod tests;
+
+/// The longest time for which tests may print nothing: several times that of the slowest.
+const LONGEST_SILENCE: Nanos = Nanos::from_secs(600);
 
 /// The result of a step, and the lines of its output to repeat at the end.
 struct Outcome {
@@ -94,7 +99,7 @@ fn test() -> Outcome {
     command.env(skips::VARIABLE, skipped.path());
 
     let mut closing = Vec::new();
-    let ended = each_line(command, |line| {
+    let ended = each_line(command, LONGEST_SILENCE, |line| {
         println!("{line}");
         if is_result(line) {
             closing.push(line.to_owned());
@@ -118,15 +123,42 @@ fn is_result(line: &str) -> bool {
 }
 
 /// Starts `command` with both its streams in one pipe, and passes each line to `line`; returns true
-/// if it succeeded.
-fn each_line(mut command: Command, mut line: impl FnMut(&str)) -> io::Result<bool> {
+/// if it succeeded. The programs that it runs are killed if none has printed for `longest_silence`.
+fn each_line(
+    mut command: Command,
+    longest_silence: Nanos,
+    mut line: impl FnMut(&str),
+) -> io::Result<bool> {
     let (output, input) = io::pipe()?;
     let mut child = command.stdout(input.try_clone()?).stderr(input).spawn()?;
     drop(command); // It has the write ends open; until they are closed, the output does not end.
-    for bytes in BufReader::new(output).split(b'\n') {
-        line(&String::from_utf8_lossy(&bytes?));
+    let (sender, lines) = mpsc::channel();
+    thread::spawn(move || {
+        let lines = BufReader::new(output).split(b'\n');
+        lines.map_while(Result::ok).try_for_each(|bytes| sender.send(bytes))
+    });
+    loop {
+        match lines.recv_timeout(longest_silence.into()) {
+            Ok(bytes) => line(&String::from_utf8_lossy(&bytes)),
+            Err(RecvTimeoutError::Disconnected) => return Ok(child.wait()?.success()),
+            Err(RecvTimeoutError::Timeout) => {
+                line(&format!("error: no output for {longest_silence}: what ran last hangs"));
+                kill_children(child.id());
+            }
+        }
     }
-    Ok(child.wait()?.success())
+}
+
+/// Kills what this process has started: cargo then goes on with the next test program.
+fn kill_children(parent: u32) {
+    let tasks = std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    for child in
+        lists.flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    {
+        // It may have ended by itself.
+        let _ = Command::new("kill").args(["-KILL", &child]).status();
+    }
 }
 
 fn cargo(arguments: &[&str]) -> bool {

@@ -26,9 +26,20 @@ fn both_streams_are_read_in_order_until_the_last_writer_closes() {
     let mut command = Command::new("sh");
     command.args(["-c", "echo one; echo two >&2; (echo three) ; exit 4"]);
     let mut lines = Vec::new();
-    let passed = each_line(command, |line| lines.push(line.to_owned())).unwrap();
+    let passed = each_line(command, LONGEST_SILENCE, |line| lines.push(line.to_owned())).unwrap();
     assert_eq!(lines, ["one", "two", "three"]);
     assert!(!passed);
+}
+
+#[test]
+fn a_program_that_hangs_is_killed_and_the_next_one_runs() {
+    let mut command = Command::new("sh");
+    command.args(["-c", "echo one; sleep 1000; echo two; exit 4"]);
+    let mut lines = Vec::new();
+    let short = Nanos::from_millis(300);
+    let passed = each_line(command, short, |line| lines.push(line.to_owned())).unwrap();
+    assert!(!passed && lines.iter().any(|line| line.starts_with("error: no output for 300 ms")));
+    assert_eq!((lines.first().unwrap().as_str(), lines.last().unwrap().as_str()), ("one", "two"));
 }
 
 #[test]

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use scopeguard::guard;
+
 use crate::instance::{Instance, sleep};
 use crate::services::{Caller, wait_for};
 
@@ -81,13 +83,14 @@ fn a_dead_replica_costs_the_requests_it_had_and_no_others() {
             (answered, lost)
         };
         let load: Vec<_> = (0..callers).map(|_| scope.spawn(load)).collect();
+        let end = guard(&is_over, |is_over| is_over.store(true, Ordering::Relaxed));
         sleep(Duration::from_millis(300));
         let dead = replicas.remove(0);
         let address = dead.address;
         dead.kill();
         wait_for("it is known", LONG, || !is_ready(&balancer));
         sleep(Duration::from_millis(300));
-        is_over.store(true, Ordering::Relaxed);
+        drop(end);
         let counts: Vec<(u64, u64)> = load.into_iter().map(|one| one.join().unwrap()).collect();
         let lost: u64 = counts.iter().map(|(_, lost)| lost).sum();
         // Each caller has one request in progress.

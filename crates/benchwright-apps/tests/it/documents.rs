@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use scopeguard::{defer, guard};
 use serde_json::{Value, json};
 
 use crate::instance::{Instance, now, sleep};
@@ -197,6 +198,7 @@ fn writes_in_progress_are_noted_or_removed() {
     network.register(1);
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
+        defer! { is_over.store(true, Ordering::Relaxed) }
         for writer in 1..5 {
             let is_over = &is_over;
             scope.spawn(move || {
@@ -223,7 +225,6 @@ fn writes_in_progress_are_noted_or_removed() {
                 assert_eq!(documents(&noted.1), documents(&reset.1));
             }
         }
-        is_over.store(true, Ordering::Relaxed);
     });
 }
 
@@ -262,6 +263,7 @@ fn a_killed_postgresql_gives_errors_and_returns_with_all_that_was_acknowledged()
             }
             (acknowledged, refused)
         });
+        let end = guard(&is_over, |is_over| is_over.store(true, Ordering::Relaxed));
         for _ in 0..3 {
             wait_for("it serves", LONG, || has_page(&[]));
             sleep(Duration::from_millis(100));
@@ -272,7 +274,7 @@ fn a_killed_postgresql_gives_errors_and_returns_with_all_that_was_acknowledged()
             wait_for("it is back", LONG, || front.get("/healthz").0 == 200);
         }
         wait_for("it serves again", LONG, || has_page(&[]));
-        is_over.store(true, Ordering::Relaxed);
+        drop(end);
         writer.join().unwrap()
     });
     assert!(0 < refused && 3 < acknowledged.len(), "{refused} {acknowledged:?}");

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use scopeguard::guard;
+
 use crate::support::{Ran, Scratch, journal, machine, now, run_while, sleep, tool, until};
 
 const CANARY: &str = "canary-";
@@ -83,8 +85,9 @@ fn shows_no_canary(command: &mut Command) -> (Ran, BTreeSet<String>) {
         let (sender, pid) = std::sync::mpsc::channel();
         let is_over = &is_over;
         let watcher = scope.spawn(move || seen_of(pid.recv().unwrap(), is_over));
+        let end = guard(is_over, |is_over| is_over.store(true, Ordering::Relaxed));
         let ran = run_while(command, |pid| sender.send(pid).unwrap());
-        is_over.store(true, Ordering::Relaxed);
+        drop(end);
         (ran, watcher.join().unwrap())
     });
     for (what, text) in [("stdout", &ran.stdout), ("stderr", &ran.stderr)] {

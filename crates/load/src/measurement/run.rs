@@ -1,13 +1,14 @@
 //! The run of a load: the shards' threads get ready, begin at the same time, and end together.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::SyncSender;
-use std::sync::{Barrier, Mutex};
+use std::sync::{Condvar, Mutex};
 use std::thread;
 
 use ::measure::{Instant, Nanos, Random};
 use net::process::Thread;
 use net::{Sockets, clock, cores, process};
+use scopeguard::defer_on_unwind;
 
 use super::merge::{Ending, merge};
 use super::{Failure, Measured, Plan, Pool};
@@ -19,6 +20,9 @@ use crate::pacing::{self, Dealt, Pacing};
 use crate::shard::{Ended, Schedule, Shard};
 use crate::source::{Source, Streams};
 use crate::watch::{self, Watched};
+
+#[cfg(test)]
+mod tests;
 
 /// The time that the shards have to reach the beginning of a load that begins at once.
 const AT_ONCE: Nanos = Nanos::from_millis(2);
@@ -58,6 +62,8 @@ pub fn measure_from<D: Driver + Send, O: Observer + Send>(
         hands[pool % shards].push((pool, driver));
     }
     let (ended, meters) = thread::scope(|scope| {
+        // Whatever ends this closure, no thread goes on: the scope waits for all of them.
+        defer_on_unwind! { hub.abandon() }
         let meter =
             scope.spawn(|| hiccup::meter(plan.cpus[0], &hub.window, plan.interval, &hub.done));
         let watch =
@@ -102,8 +108,11 @@ fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
 /// The state that the shards share before and after the load.
 struct Hub<'a> {
     plan: &'a Plan,
-    barrier: Barrier,
+    /// The shards that are ready, or have failed.
+    met: AtomicUsize,
     begin: Mutex<Option<Instant>>,
+    /// Wakes the shards that wait for the beginning.
+    changed: Condvar,
     failure: Mutex<Option<Failure>>,
     window: Mutex<Option<Window>>,
     /// The threads of the shards that are ready.
@@ -123,8 +132,9 @@ impl<'a> Hub<'a> {
     fn new(plan: &'a Plan, stop: &'a AtomicBool, when: Begin<'a>) -> Hub<'a> {
         Hub {
             plan,
-            barrier: Barrier::new(plan.cpus.len()),
+            met: AtomicUsize::new(0),
             begin: Mutex::new(None),
+            changed: Condvar::new(),
             failure: Mutex::new(None),
             window: Mutex::new(None),
             watched: Mutex::default(),
@@ -144,6 +154,7 @@ impl<'a> Hub<'a> {
         watcher: O,
         live: Option<SyncSender<Live>>,
     ) -> Option<(Ending, O, Hand<D>)> {
+        defer_on_unwind! { self.abandon() }
         let mut ready = match self.prepare(index, drivers, watcher, live) {
             Ok(ready) => Some(ready),
             Err(failure) => {
@@ -152,7 +163,7 @@ impl<'a> Hub<'a> {
             }
         };
         // A shard that failed meets the others too, or they would wait for ever.
-        let start = self.meet();
+        let start = self.meet()?;
         if lock(&self.failure).is_some() {
             return None;
         }
@@ -224,20 +235,31 @@ impl<'a> Hub<'a> {
         self.plan.limits.open_gap * connections as u64
     }
 
-    /// Waits until every shard is ready, and agrees on a beginning.
-    fn meet(&self) -> Instant {
-        if self.barrier.wait().is_leader() {
+    /// Waits until every shard is ready, and agrees on a beginning; `None` if there will be none.
+    fn meet(&self) -> Option<Instant> {
+        if self.met.fetch_add(1, Ordering::AcqRel) + 1 == self.plan.cpus.len() {
             let has_failed = lock(&self.failure).is_some();
             let start = if has_failed { Ok(clock::now()) } else { (self.when)() };
             let start = start.unwrap_or_else(|failure| {
                 lock(&self.failure).get_or_insert(failure);
                 clock::now()
             });
-            *lock(&self.begin) = Some(start);
             *lock(&self.window) = Some(self.plan.window(start));
+            *lock(&self.begin) = Some(start);
+            self.changed.notify_all();
         }
-        self.barrier.wait();
-        lock(&self.begin).expect("the leader has set it")
+        let waits =
+            |begin: &mut Option<Instant>| begin.is_none() && !self.halt.load(Ordering::Relaxed);
+        *self.changed.wait_while(lock(&self.begin), waits).expect("see `lock`")
+    }
+
+    /// Ends all threads after one has panicked: those that wait for it would wait for ever.
+    fn abandon(&self) {
+        // With the lock, so that a shard that is about to wait sees it.
+        let _begin = lock(&self.begin);
+        self.halt.store(true, Ordering::Relaxed);
+        self.done.store(true, Ordering::Relaxed);
+        self.changed.notify_all();
     }
 
     fn generate<D: Driver, O: Observer>(

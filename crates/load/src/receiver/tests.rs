@@ -4,6 +4,8 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
+use scopeguard::defer;
+
 use super::*;
 
 /// Notes that a test reads while the receiver runs.
@@ -33,6 +35,7 @@ fn exchange(refusal: Option<Refusal>, bytes: &[u8], piece: usize) -> (String, Ve
     let (seen, stop) = (Seen::default(), AtomicBool::new(false));
     let answer = thread::scope(|scope| {
         scope.spawn(|| receiver.serve(&seen, &stop));
+        defer! { stop.store(true, Ordering::Relaxed) }
         let mut stream = TcpStream::connect(address).unwrap();
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
@@ -41,7 +44,6 @@ fn exchange(refusal: Option<Refusal>, bytes: &[u8], piece: usize) -> (String, Ve
         }
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
-        stop.store(true, Ordering::Relaxed);
         String::from_utf8(answer).unwrap()
     });
     let statuses = answer.split("HTTP/1.1 ").skip(1).map(|answer| &answer[..3]);
@@ -171,11 +173,11 @@ fn a_peer_that_reads_no_answers_is_disconnected() {
     let (seen, stop) = (Seen::default(), AtomicBool::new(false));
     thread::scope(|scope| {
         scope.spawn(|| receiver.serve(&seen, &stop));
+        defer! { stop.store(true, Ordering::Relaxed) }
         let mut stream = TcpStream::connect(address).unwrap();
         stream.set_write_timeout(Some(Duration::from_secs(30))).unwrap();
         let wrong = "GET / HTTP/1.1\r\n\r\n".repeat(1000);
         let ended = (0..10_000).any(|_| stream.write_all(wrong.as_bytes()).is_err());
-        stop.store(true, Ordering::Relaxed);
         assert!(ended, "180 MB of questions were read, and their answers kept");
     });
 }

@@ -1,3 +1,5 @@
+use scopeguard::guard;
+
 use super::*;
 
 /// A quota that stops its group all of the time in periods of 100 ms.
@@ -98,11 +100,12 @@ fn a_watch_that_missed_the_window_has_the_shares_since_its_last_reading() {
     let end = start + NAP;
     let seen = std::thread::scope(|scope| {
         let watching = scope.spawn(|| super::watch(&shards, &window, Nanos::SECOND, &done));
+        let end_watch = guard(&done, |done| done.store(true, Ordering::Relaxed));
         *window.lock().unwrap() = Some(Window { start, end });
         clock::sleep_until(missing);
         let held = shards.lock().unwrap();
         clock::sleep_until(end + NAP);
-        done.store(true, Ordering::Relaxed);
+        drop(end_watch);
         drop(held);
         watching.join().unwrap()
     });

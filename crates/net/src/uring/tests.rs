@@ -6,6 +6,7 @@ use std::thread;
 
 use expect_test::expect;
 use measure::Random;
+use scopeguard::defer;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 
 use super::*;
@@ -58,9 +59,11 @@ fn thousands_of_cancelled_receives_report_nothing_and_return_every_buffer() {
     let mut random = Random::new(1);
     thread::scope(|scope| {
         scope.spawn(|| repeat_numbers(server, &stop));
+        defer! { stop.store(true, Ordering::Relaxed) }
         let mut uses: Vec<Option<Use>> = Vec::new();
         let (mut begun, mut received, mut closed) = (0u32, 0u64, 0u32);
-        while begun < 6_000 {
+        // On a busy machine most are closed before the server has answered: then it takes more.
+        while begun < 6_000 || received < 1_000_000 {
             while uses.iter().flatten().count() < 100 {
                 let ConnectionId(name) = io.connect(&address);
                 begun += 1;
@@ -101,8 +104,7 @@ fn thousands_of_cancelled_receives_report_nothing_and_return_every_buffer() {
                 io.close(ConnectionId(name));
             }
         }
-        assert!(1_000 < closed && 1_000_000 < received, "{closed} {received}");
-        stop.store(true, Ordering::Relaxed);
+        assert!(1_000 < closed, "{closed}");
     });
     assert_eq!(next_until(&mut io, clock::now() + Nanos::from_millis(50)), Told::Nothing);
     assert_eq!(io.free.len(), io.slots.len());

@@ -10,6 +10,7 @@ use std::thread;
 
 use measure::Nanos;
 use nix::unistd::{SysconfVar, sysconf};
+use scopeguard::defer;
 
 use super::{Local, POLL_EVERY, allowed_here, process};
 use crate::backend::Stop;
@@ -27,6 +28,8 @@ pub(super) fn wait(local: &Local, within: Nanos) -> Result<Calm, Stop> {
     let mut watch = Watch::of(watched.iter().copied(), quiet);
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
+        // Also after a panic: the scope waits for its threads.
+        defer! { over.store(true, Ordering::Relaxed) }
         let (sender, spins) = mpsc::channel();
         for &Watched { cpu, .. } in &watched {
             let (sender, over) = (sender.clone(), &over);
@@ -46,7 +49,6 @@ pub(super) fn wait(local: &Local, within: Nanos) -> Result<Calm, Stop> {
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
         };
-        over.store(true, Ordering::Relaxed);
         let (is_calm, worst) = (watch.is_calm(), watch.worst());
         Ok(Calm { is_calm, waited: waited?, quiet, worst, lost: None })
     })

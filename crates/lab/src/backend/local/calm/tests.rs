@@ -20,6 +20,7 @@ fn a_cpu_with_a_busy_neighbour_is_not_calm() {
     let cpu = a_cpu();
     let over = AtomicBool::new(false);
     let calm = thread::scope(|scope| {
+        defer! { over.store(true, Ordering::Relaxed) }
         for _ in 0..2 {
             scope.spawn(|| {
                 process::pin(&Cpus(vec![cpu])).unwrap();
@@ -28,9 +29,7 @@ fn a_cpu_with_a_busy_neighbour_is_not_calm() {
                 }
             });
         }
-        let calm = wait(&local(cpu), Nanos::from_secs(4));
-        over.store(true, Ordering::Relaxed);
-        calm.unwrap()
+        wait(&local(cpu), Nanos::from_secs(4)).unwrap()
     });
     assert!(!calm.is_calm && Nanos::from_secs(4) <= calm.waited, "{calm}");
     let worst = calm.worst.unwrap();

@@ -62,23 +62,23 @@ pub fn measure_from<D: Driver + Send, O: Observer + Send>(
         hands[pool % shards].push((pool, driver));
     }
     let (ended, meters) = thread::scope(|scope| {
-        // Whatever ends this closure, no thread goes on: the scope waits for all of them.
-        defer_on_unwind! { hub.abandon() }
+        // Whatever ends this closure early, no thread goes on: the scope waits for all of them.
+        let abandon = scopeguard::guard((), |()| hub.abandon());
         let meter =
-            scope.spawn(|| hiccup::meter(plan.cpus[0], &hub.window, plan.interval, &hub.done));
+            spawn(scope, || hiccup::meter(plan.cpus[0], &hub.window, plan.interval, &hub.done))?;
         let watch =
-            scope.spawn(|| watch::watch(&hub.watched, &hub.window, plan.interval, &hub.done));
-        let threads: Vec<_> = (0u32..)
+            spawn(scope, || watch::watch(&hub.watched, &hub.window, plan.interval, &hub.done))?;
+        let threads: Result<Vec<_>, Failure> = (0u32..)
             .zip(hands.into_iter().zip(watchers))
             .map(|(index, (drivers, watcher))| {
                 let (hub, live) = (&hub, live.clone());
-                scope.spawn(move || hub.shard(index, drivers, watcher, live))
+                spawn(scope, move || hub.shard(index, drivers, watcher, live))
             })
             .collect();
-        let ended: Vec<_> = threads.into_iter().map(join).collect();
-        hub.done.store(true, Ordering::Relaxed);
-        (ended, (join(meter), join(watch)))
-    });
+        let ended: Vec<_> = threads?.into_iter().map(join).collect();
+        drop(abandon);
+        Ok((ended, (join(meter), join(watch))))
+    })?;
     let cpu = clock::process_cpu().saturating_sub(cpu_before);
     if let Some(failure) = lock(&hub.failure).take() {
         return Err(failure);
@@ -98,6 +98,15 @@ pub fn measure_from<D: Driver + Send, O: Observer + Send>(
     let interrupted = stop.load(Ordering::Relaxed);
     let measurement = merge(plan, start, shards, meters, cpu, interrupted);
     Ok(Measured { measurement, drivers, watchers })
+}
+
+/// Starts a thread; the machine may allow no further one.
+fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<thread::ScopedJoinHandle<'scope, T>, Failure> {
+    let spawned = thread::Builder::new().spawn_scoped(scope, work);
+    spawned.map_err(|error| Failure::Machine(format!("starting a thread: {error}")))
 }
 
 /// A panic in a thread is a panic of the measurement.
@@ -253,7 +262,7 @@ impl<'a> Hub<'a> {
         *self.changed.wait_while(lock(&self.begin), waits).expect("see `lock`")
     }
 
-    /// Ends all threads after one has panicked: those that wait for it would wait for ever.
+    /// Ends all threads, such as after one has panicked: those that wait for it would wait for ever.
     fn abandon(&self) {
         // With the lock, so that a shard that is about to wait sees it.
         let _begin = lock(&self.begin);

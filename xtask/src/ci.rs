@@ -97,6 +97,9 @@ fn test() -> Outcome {
     command.args(["test", "--locked", "--profile", "tests", "--workspace", "--no-fail-fast"]);
     command.args(["--color", "never"]);
     command.env(skips::VARIABLE, skipped.path());
+    // Not that of the user: the tests may run beside an experiment.
+    let runtime = tempfile::tempdir().expect("there is room for a temporary folder");
+    command.env("BENCHWRIGHT_RUNTIME", runtime.path());
 
     let mut closing = Vec::new();
     let ended = each_line(command, LONGEST_SILENCE, |line| {

@@ -141,14 +141,24 @@ pub(crate) struct Man {
 pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) spec: Plan,
-    /// The results directory [default: results/NAME-DATE]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) out: Out,
     /// Print the answer as one JSON document
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) watched: Watched,
+}
+
+/// The results of a run.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Out {
+    /// The results directory [default: results/NAME-DATE]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Let others read the results [default: only you, as they may hold what the service answered]
+    #[arg(long)]
+    pub(crate) shared: bool,
 }
 
 /// The ways to watch a run.
@@ -246,9 +256,8 @@ pub(crate) struct Resume {
 pub(crate) struct Rerun {
     /// A results directory: its spec, with its profile and settings, is run with the programs of now
     pub(crate) directory: PathBuf,
-    /// The new results directory [default: results/NAME-DATE]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) out: Out,
     /// Print the answer as one JSON document
     #[arg(long)]
     pub(crate) json: bool,

@@ -23,6 +23,12 @@ use crate::cli::{Cli, Command};
 
 /// Runs the program by its arguments; returns its exit code.
 pub fn main() -> ExitCode {
+    output::explain_panics();
+    let run = std::panic::AssertUnwindSafe(run);
+    std::panic::catch_unwind(run).unwrap_or(ExitCode::from(Exit::NoAnswer as u8))
+}
+
+fn run() -> ExitCode {
     if let Some(original) = as_original() {
         let (name, arguments) = original;
         return command::wrk::wrk(&name, &arguments);
@@ -99,15 +105,18 @@ fn refuse(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// Returns a flag that Ctrl-C and SIGTERM set; a second Ctrl-C ends the process at once.
+/// Returns a flag that Ctrl-C and the signals that ask a program to end set; a second Ctrl-C ends the
+/// process at once. A file beyond the limit of its size is an error, and not the end.
 fn interrupted() -> Arc<AtomicBool> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
     let flag = Arc::new(AtomicBool::new(false));
     let exit = Exit::Interrupted as i32;
     let registered = signal_hook::flag::register_conditional_shutdown(SIGINT, exit, flag.clone())
         .and_then(|_| signal_hook::flag::register(SIGINT, flag.clone()))
         .and_then(|_| signal_hook::flag::register(SIGTERM, flag.clone()))
-        .and_then(|_| signal_hook::flag::register(SIGHUP, flag.clone()));
+        .and_then(|_| signal_hook::flag::register(SIGHUP, flag.clone()))
+        .and_then(|_| signal_hook::flag::register(SIGQUIT, flag.clone()))
+        .and_then(|_| signal_hook::flag::register(SIGXFSZ, Arc::default()));
     registered.expect("these signals can be handled");
     flag
 }

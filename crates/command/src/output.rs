@@ -1,7 +1,14 @@
 //! The output of the process: results on stdout, everything else on stderr, and the exit code.
+//!
+//! Texts may hold what a service, a script or somebody's results say. A terminal obeys control characters,
+//! so none is printed as such.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
+
+#[cfg(test)]
+mod tests;
 
 /// The exit code, which a shell can branch on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -38,6 +45,7 @@ impl Failure {
 /// Writes the result. A closed pipe is not a failure.
 pub(crate) fn result(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
+    let text = harmless(text);
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -50,13 +58,13 @@ pub(crate) fn result(text: &str) -> Result<(), Failure> {
 /// Writes a line for people.
 pub(crate) fn error(line: &str) {
     // If this cannot be written either, the error cannot be reported.
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(io::stderr().lock(), "{}", harmless(line));
 }
 
 /// Writes a line that the next one overwrites; only on a terminal.
 pub(crate) fn transient(line: &str) {
     if is_terminal() {
-        let _ = write!(io::stderr().lock(), "\r\x1b[K{line}");
+        let _ = write!(io::stderr().lock(), "\r\x1b[K{}", harmless(line));
     }
 }
 
@@ -73,4 +81,40 @@ pub(crate) fn is_terminal() -> bool {
 pub(crate) fn json(document: &impl serde::Serialize) -> String {
     let text = serde_json::to_string_pretty(document).expect("results are plain data");
     format!("{text}\n")
+}
+
+/// Returns a text with control characters written out, as `\u001b`: so a JSON document stays one. Ends of
+/// lines and tabs stay, and so do all texts without others.
+fn harmless(text: &str) -> Cow<'_, str> {
+    let is_kept = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
+    if text.chars().all(is_kept) {
+        return Cow::Borrowed(text);
+    }
+    let mut harmless = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        // Both of them end a line.
+        match is_kept(c) || (c == '\r' && rest.peek() == Some(&'\n')) {
+            true => harmless.push(c),
+            false => harmless += &format!("\\u{:04x}", u32::from(c)),
+        }
+    }
+    Cow::Owned(harmless)
+}
+
+/// Explains what a panic means to the user. Other threads, and what the caller holds, still end in order.
+pub(crate) fn explain_panics() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let text = panic.payload_as_str().unwrap_or_default();
+        if text.starts_with("failed to spawn thread") {
+            error(
+                "error: this machine allows no further thread; raise the limit of processes (`ulimit -u`, \
+                 or `pids.max` of the control group)",
+            );
+        } else {
+            usual(panic);
+            error("error: this is a fault of benchwright; please report it with the lines above");
+        }
+    }));
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use measure::search::Bracket;
 use measure::{Nanos, Rate};
 use results::answer::Verdict;
-use results::directory::{Files, Writer};
+use results::directory::{Files, Readers, Writer};
 use results::doctor::{self, Doctor};
 use results::journal::{Bounds, Entry, Purpose, Status, Waited};
 use results::manifest::{Manifest, State};
@@ -61,10 +61,24 @@ pub struct Ended {
     pub stopped_in: Nanos,
 }
 
-/// Runs an experiment into a new results directory: `out`, or `results/<name>-<date>`.
+/// The new results directory of a run.
+#[derive(Clone, Debug)]
+pub struct Out {
+    /// `results/<name>-<date>` if it is not named.
+    pub path: Option<PathBuf>,
+    pub readers: Readers,
+}
+
+impl From<Option<PathBuf>> for Out {
+    fn from(path: Option<PathBuf>) -> Out {
+        Out { path, readers: Readers::Owner }
+    }
+}
+
+/// Runs an experiment into a new results directory.
 pub fn run(
     resolved: &Resolved,
-    out: Option<PathBuf>,
+    out: impl Into<Out>,
     host: &Host,
     backends: Backends<'_>,
     progress: &mut dyn Progress,
@@ -76,8 +90,10 @@ pub fn run(
     let environment = prepared.map_err(|stop| refused(stop, &mut *backend))?;
     let doctor = preflight(&plan, &mut *backend, progress)?;
     let manifest = provenance::manifest((resolved, &plan), host, &mut *backend)?;
-    let path = out.unwrap_or_else(|| host::default_folder(&resolved.spec.name));
-    let directory = Directory::create(&path, &manifest, &resolved.to_yaml(), &environment)
+    let Out { path, readers } = out.into();
+    let path = path.unwrap_or_else(|| host::default_folder(&resolved.spec.name));
+    let yaml = resolved.to_yaml();
+    let directory = Directory::create(&path, readers, &manifest, &yaml, &environment)
         .map_err(|error| Error::Question(error.into()))?;
     if let Some(doctor) = &doctor {
         directory.write_doctor(doctor)?;
@@ -91,7 +107,7 @@ pub fn run(
 /// resolved, and the programs of now.
 pub fn rerun(
     dir: &Path,
-    out: Option<PathBuf>,
+    out: impl Into<Out>,
     host: &Host,
     backends: Backends<'_>,
     progress: &mut dyn Progress,
@@ -109,7 +125,7 @@ pub fn resume(
     backends: Backends<'_>,
     progress: &mut dyn Progress,
 ) -> Result<Ended, Error> {
-    let directory = Directory::open(dir).map_err(|error| Error::Question(error.into()))?;
+    let directory = Directory::resume(dir).map_err(|error| Error::Question(error.into()))?;
     let earlier = directory.manifest().map_err(|error| Error::Question(error.into()))?;
     only_budget(set)?;
     let resolved = provenance::resolved_of(&directory, &earlier, set)?;

@@ -102,12 +102,22 @@ pub(crate) fn start_of(pid: u32) -> Option<u64> {
 /// the 22nd field of its stat. Fields are counted behind the process name, which may hold any
 /// character.
 pub(crate) fn group_of(pid: u32) -> Option<(u32, u64)> {
+    let fields = stat_of(pid)?;
+    let is_dead = matches!(fields.first()?.as_str(), "Z" | "X");
+    let group = fields.get(2)?.parse().ok()?;
+    (!is_dead).then_some((group, fields.get(19)?.parse().ok()?))
+}
+
+/// Returns the parent and the session of a process, which may have ended and not be reaped: the 4th and the
+/// 6th field.
+pub(crate) fn family_of(pid: u32) -> Option<(i32, i32)> {
+    let fields = stat_of(pid)?;
+    Some((fields.get(1)?.parse().ok()?, fields.get(3)?.parse().ok()?))
+}
+
+/// Returns the fields of a process's stat from the 3rd on.
+fn stat_of(pid: u32) -> Option<Vec<String>> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, behind_name) = stat.rsplit_once(')')?;
-    let mut fields = behind_name.split_whitespace();
-    if matches!(fields.next()?, "Z" | "X") {
-        return None;
-    }
-    let group = fields.nth(1)?.parse().ok()?;
-    Some((group, fields.nth(16)?.parse().ok()?))
+    Some(behind_name.split_whitespace().map(str::to_owned).collect())
 }

@@ -46,8 +46,10 @@ pub mod backend;
 
 #[cfg(test)]
 mod for_tests;
+mod found;
 pub mod host;
 mod http;
+pub mod runtime;
 
 /// The process and the machine of a run.
 #[derive(Clone, Debug)]
@@ -60,9 +62,8 @@ pub struct Host {
     pub interrupted: Arc<AtomicBool>,
     /// Other wishes of the user; checked as often.
     pub wishes: Arc<Wishes>,
-    /// The lock of the one experiment that measures on this host. It is not in `temporary`, which
-    /// can differ between users: `/tmp/benchwright.lock`.
-    pub lock: PathBuf,
+    /// The folder of the lock and of the notes of this user's runs: see [`runtime`].
+    pub runtime: PathBuf,
     /// The folder of the components' temporary files.
     pub temporary: PathBuf,
     /// The mount point of the control groups: `/sys/fs/cgroup`.
@@ -76,7 +77,7 @@ impl Host {
             version: version.to_owned(),
             interrupted: Arc::default(),
             wishes: Arc::default(),
-            lock: PathBuf::from("/tmp/benchwright.lock"),
+            runtime: runtime::folder(),
             temporary: std::env::temp_dir(),
             cgroups: PathBuf::from("/sys/fs/cgroup"),
         }

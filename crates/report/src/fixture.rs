@@ -7,6 +7,7 @@ use std::io::Write;
 use measure::{Histogram, Nanos, Random};
 use results::answer::{Answer, Capacity, Maximum, Verdict};
 use results::components::{Component, mean};
+use results::directory::Readers;
 use results::environment::Node;
 use results::journal::{Entry, Observed, Purpose, Status};
 use results::load::{Counts, Gate, Interval, Load, Pacing, Part, Rates, Target, Validity};
@@ -41,7 +42,8 @@ impl Fixture {
         change(&mut manifest);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hotel-2026-11-21-0942");
-        let directory = Directory::create(&path, &manifest, SPEC, &environment()).unwrap();
+        let directory =
+            Directory::create(&path, Readers::Owner, &manifest, SPEC, &environment()).unwrap();
         Fixture { folder, directory, entries: Vec::new(), microservices: false }
     }
 

@@ -28,6 +28,11 @@ const POLICY: &str =
 /// The longest spec that is shown in full.
 const MOST_SPEC: usize = 64 * 1024;
 
+/// The sentence for those who give the page away.
+const CONTAINS: &str = "Before you share this page: it contains the experiment file, the description of the \
+                        machine and all figures, and its messages may quote what the service answered or printed. \
+                        Secrets that were written as <code>${env.NAME}</code> are not in it.";
+
 pub(crate) fn page(run: &Run) -> String {
     let mut body = String::new();
     write_body(run, &mut body).expect("writing to a string does not fail");
@@ -272,6 +277,7 @@ fn provenance(run: &Run, out: &mut String) -> std::fmt::Result {
     };
     fold(out, "Spec, resolved", &format!("<pre>{}</pre>", escape(&spec)));
     fold(out, "Run it again", &format!("<pre>{}</pre>", escape(&commands(run))));
+    writeln!(out, "<p class=\"definition\">{CONTAINS}</p>")?;
     out.push_str("</section>\n");
     Ok(())
 }

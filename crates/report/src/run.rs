@@ -1,7 +1,6 @@
 //! One run as a report shows it: every file is read once, and unreadable files are listed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::PathBuf;
 
 use measure::estimate::quantile_interval;
@@ -86,7 +85,8 @@ impl Run {
             false => None,
         };
         let doctor = noted(directory.doctor(), &mut problems).flatten();
-        let spec = fs::read_to_string(directory.path().join("spec.yaml")).unwrap_or_default();
+        let spec = noted(directory.spec(), &mut problems).unwrap_or_default();
+        let spec = String::from_utf8_lossy(&spec).into_owned();
         let fixed = answer.as_ref().is_some_and(Answer::is_given);
         let searched = answer.as_ref().filter(|_| !fixed);
         let maximum = searched.and_then(|answer| answer.maximum_throughput.clone());

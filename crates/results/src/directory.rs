@@ -11,11 +11,13 @@
 //! report.html
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -29,7 +31,7 @@ use crate::environment::Environment;
 use crate::journal::Entry;
 use crate::load::Load;
 use crate::manifest::{Manifest, VERSION};
-use crate::version1;
+use crate::{regular, version1};
 
 pub use writer::Writer;
 
@@ -44,6 +46,17 @@ pub struct Directory {
     path: PathBuf,
     /// The version of the format in which it is written.
     version: u32,
+    /// The journal, locked; `None` in a directory that is only read.
+    journal: Option<Arc<File>>,
+}
+
+/// Those who may read the files of a results directory. They may hold answers of a service.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Readers {
+    /// The user who runs the experiment.
+    Owner,
+    /// Those whom the umask allows.
+    Shared,
 }
 
 /// An error in a results directory; the text names the file and the remedy.
@@ -61,6 +74,9 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// The file that shows that a directory was begun and not finished.
+const MARKER: &str = "manifest.json.partial";
+
 /// The files of one trial, by name.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
@@ -70,12 +86,14 @@ impl Directory {
     /// by a killed process, and is created again.
     pub fn create(
         path: &Path,
+        readers: Readers,
         manifest: &Manifest,
         spec: &str,
         environment: &Environment,
     ) -> Result<Directory, Error> {
-        let directory = Directory { path: path.to_owned(), version: manifest.version };
-        let marker = path.join("manifest.json.partial");
+        let version = manifest.version;
+        let mut directory = Directory { path: path.to_owned(), version, journal: None };
+        let marker = path.join(MARKER);
         let only_begun = marker.exists() && !path.join("manifest.json").exists();
         let occupied = fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
         if occupied && !only_begun {
@@ -83,19 +101,73 @@ impl Directory {
                            `benchwright resume`";
             return Err(directory.error("", problem));
         }
-        let begun = make_folder(path)
-            .and_then(|()| write_synced(&marker, b""))
-            .and_then(|()| make_folder(&path.join("trials")));
-        begun.map_err(|e| directory.error("", &e.to_string()))?;
+        let begun = make_folders(path, readers)
+            .and_then(|()| regular::create(&marker)?.sync_all())
+            .and_then(|()| regular::make_folder(&path.join("trials")))
+            .and_then(|()| regular::sync_folder(path));
+        begun.map_err(|e| directory.failed("", &e))?;
+        directory.lock()?;
         directory.write_spec(spec)?;
         directory.write_environment(environment)?;
         directory.write_manifest(manifest)?;
+        directory.remove_unfinished()?;
         Ok(directory)
+    }
+
+    /// Opens the results of an earlier run to continue it. No other process can at the same time.
+    pub fn resume(path: &Path) -> Result<Directory, Error> {
+        let mut directory = Directory::open(path)?;
+        directory.lock()?;
+        directory.remove_unfinished()?;
+        Ok(directory)
+    }
+
+    /// Removes what a killed process was writing.
+    fn remove_unfinished(&self) -> Result<(), Error> {
+        let trials = self.path_of("trials/1").map(|path| regular::folder_of(&path).to_owned());
+        let removed = trials.and_then(|trials| {
+            for entry in fs::read_dir(&self.path)?.chain(fs::read_dir(trials)?) {
+                let entry = entry?;
+                let name = entry.file_name();
+                let is_new = name.as_encoded_bytes().starts_with(regular::NEW.as_bytes());
+                match entry.file_type()?.is_dir() {
+                    true if is_new => fs::remove_dir_all(entry.path())?,
+                    false if is_new || name == MARKER => fs::remove_file(entry.path())?,
+                    _ => {}
+                }
+            }
+            Ok(())
+        });
+        removed.map_err(|e| self.failed("", &e))
+    }
+
+    /// Locks the journal until the last copy of this directory is dropped.
+    fn lock(&mut self) -> Result<(), Error> {
+        let name = "journal.jsonl";
+        let opened = self.path_of(name).and_then(|path| {
+            let mode = regular::of_files(&self.path)?;
+            let mut options = OpenOptions::new();
+            let file = regular::open(&path, options.create(true).append(true).mode(mode))?;
+            // The file itself is durable only if its folder is synced.
+            regular::sync_folder(&self.path)?;
+            Ok(file)
+        });
+        let file = opened.map_err(|e| self.failed(name, &e))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let problem = "another run is writing to these results; wait for it, or stop it";
+                return Err(self.error(name, problem));
+            }
+            Err(TryLockError::Error(error)) => return Err(self.failed(name, &error)),
+        }
+        self.journal = Some(Arc::new(file));
+        Ok(())
     }
 
     /// Opens the results of an earlier run, of this version or an older one.
     pub fn open(path: &Path) -> Result<Directory, Error> {
-        let mut directory = Directory { path: path.to_owned(), version: VERSION };
+        let mut directory = Directory { path: path.to_owned(), version: VERSION, journal: None };
         if !path.join("manifest.json").exists() {
             let problem = "no manifest.json here: this is not a results directory";
             return Err(directory.error("", problem));
@@ -105,10 +177,10 @@ impl Directory {
             let problem = "not the manifest of a results directory (no schema benchwright.results)";
             return Err(directory.error("manifest.json", problem));
         }
-        let version = manifest["version"].as_u64().unwrap_or(u64::MAX);
-        if u64::from(VERSION) < version {
+        let version = &manifest["version"];
+        if !version.as_u64().is_some_and(|version| (1..=u64::from(VERSION)).contains(&version)) {
             let problem = format!(
-                "results of version {version}; this tool reads up to {VERSION}: update benchwright"
+                "results of version {version}; this tool reads 1 to {VERSION}: update benchwright"
             );
             return Err(directory.error("manifest.json", &problem));
         }
@@ -181,7 +253,7 @@ impl Directory {
     pub fn remove_answer(&self) -> Result<(), Error> {
         match fs::remove_file(self.path.join("answer.json")) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(self.error("answer.json", &error.to_string()))
+                Err(self.failed("answer.json", &error))
             }
             _ => Ok(()),
         }
@@ -234,7 +306,26 @@ impl Directory {
 
     /// Writes a file so that a reader sees the old or the new contents, never a part.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
-        write_atomic(&self.path.join(name), bytes).map_err(|e| self.error(name, &e.to_string()))
+        let written = self.path_of(name).and_then(|path| regular::replace(&path, bytes));
+        written.map_err(|e| self.failed(name, &e))
+    }
+
+    /// Returns the path of a file whose folders are in this directory itself: none is a link to others.
+    fn path_of(&self, name: &str) -> io::Result<PathBuf> {
+        let mut path = self.path.clone();
+        let folders = Path::new(name).parent().into_iter().flat_map(Path::components);
+        for folder in folders {
+            assert!(matches!(folder, Component::Normal(_)), "names are our own: {name}");
+            path.push(folder);
+            regular::check_folder(&path).map_err(|error| {
+                let folder = path.strip_prefix(&self.path).unwrap_or(&path).display();
+                match error.kind() {
+                    io::ErrorKind::NotFound => error,
+                    _ => io::Error::other(format!("{folder} is a link or a file, not a folder")),
+                }
+            })?;
+        }
+        Ok(self.path.join(name))
     }
 
     /// The size of the directory on disk in bytes.
@@ -254,7 +345,13 @@ impl Directory {
     }
 
     fn read_bytes(&self, name: &str) -> Result<Vec<u8>, Error> {
-        fs::read(self.path.join(name)).map_err(|e| self.error(name, &e.to_string()))
+        let read = self.path_of(name).and_then(|path| regular::read(&path));
+        read.map_err(|e| self.failed(name, &e))
+    }
+
+    /// The resolved spec, as it was written.
+    pub fn spec(&self) -> Result<Vec<u8>, Error> {
+        self.read_bytes("spec.yaml")
     }
 
     /// Reads a converted document as text, as all others are: a second reader doubles the code of its type.
@@ -268,20 +365,25 @@ impl Directory {
 
     /// The entries, and the end of the last complete line.
     fn read_journal(&self) -> Result<(Vec<Entry>, u64), Error> {
-        let bytes = match fs::read(self.path.join("journal.jsonl")) {
+        let bytes = match regular::read(&self.path.join("journal.jsonl")) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(e) => return Err(self.error("journal.jsonl", &e.to_string())),
+            Err(e) => return Err(self.failed("journal.jsonl", &e)),
         };
         let mut entries = Vec::new();
+        let mut trials = BTreeSet::new();
         let mut end = 0;
         for (number, line) in (1..).zip(bytes.split_inclusive(|&byte| byte == b'\n')) {
             if !line.ends_with(b"\n") {
                 break;
             }
-            let entry = entry(line, self.version).map_err(|e| {
+            let entry: Entry = entry(line, self.version).map_err(|e| {
                 self.error("journal.jsonl", &format!("line {number} cannot be read: {e}"))
             })?;
+            if !trials.insert(entry.trial) {
+                let problem = format!("line {number} repeats trial {}", entry.trial);
+                return Err(self.error("journal.jsonl", &problem));
+            }
             entries.push(entry);
             end += line.len() as u64;
         }
@@ -289,21 +391,37 @@ impl Directory {
     }
 
     fn keep_files(&self, name: &str, files: &Files) -> io::Result<()> {
-        let path = self.path.join(name);
-        let partial = self.path.join(format!("{name}.partial"));
-        for leftover in [&path, &partial] {
-            match fs::remove_dir_all(leftover) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-                _ => {}
-            }
+        let path = self.path_of(name)?;
+        let trials = regular::folder_of(&path).to_owned();
+        // Those of a crash before the entry of this trial. A link is removed, not what it leads to.
+        match fs::remove_dir_all(&path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+            _ => {}
         }
-        fs::create_dir_all(&partial)?;
+        let new = tempfile::Builder::new().prefix(regular::NEW).tempdir_in(&trials)?;
+        fs::set_permissions(new.path(), fs::metadata(&trials)?.permissions())?;
         for (name, bytes) in files {
-            write_synced(&partial.join(name), bytes)?;
+            regular::write_new(&new.path().join(name), bytes)?;
         }
-        sync_folder(&partial)?;
-        fs::rename(&partial, &path)?;
-        sync_folder(&self.path.join("trials"))
+        regular::sync_folder(new.path())?;
+        fs::rename(new.keep(), &path)?;
+        regular::sync_folder(&trials)
+    }
+
+    fn failed(&self, name: &str, error: &io::Error) -> Error {
+        let text = error.to_string();
+        let text = text.split(" (os error").next().unwrap_or(&text);
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                let directory = self.path.display();
+                let problem = format!(
+                    "{text}; the finished trials are safe: make room, and go on with `benchwright resume \
+                     {directory}`"
+                );
+                self.error(name, &problem)
+            }
+            _ => self.error(name, text),
+        }
     }
 
     fn error(&self, name: &str, problem: &str) -> Error {
@@ -328,37 +446,24 @@ pub fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(".partial");
-    write_synced(Path::new(&temporary), bytes)?;
-    fs::rename(&temporary, path)?;
-    path.parent().map_or(Ok(()), sync_folder)
-}
-
-fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::create(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
-}
-
-/// Creates a folder and its missing parents; each is durable in its parent.
-fn make_folder(path: &Path) -> io::Result<()> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    match fs::create_dir(path) {
-        Ok(()) => sync_folder(parent.unwrap_or(Path::new("."))),
-        Err(_) if path.is_dir() => Ok(()),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            make_folder(parent.ok_or(e)?)?;
-            make_folder(path)
-        }
-        Err(e) => Err(e),
+/// Creates the folder of the results and its missing parents; each is durable in its parent.
+fn make_folders(path: &Path, readers: Readers) -> io::Result<()> {
+    let mode = match readers {
+        Readers::Owner => 0o700,
+        Readers::Shared => 0o777,
+    };
+    let parent = regular::folder_of(path);
+    if !parent.exists() {
+        make_folders(parent, Readers::Shared)?;
     }
-}
-
-/// Syncs a folder: only then a new file, folder or name in it is durable.
-fn sync_folder(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
+    match DirBuilder::new().mode(mode).create(path) {
+        Ok(()) => regular::sync_folder(parent),
+        Err(_) if path.is_dir() => match readers {
+            Readers::Owner => fs::set_permissions(path, PermissionsExt::from_mode(mode)),
+            Readers::Shared => Ok(()),
+        },
+        Err(error) => Err(error),
+    }
 }
 
 fn size_of(path: &Path) -> u64 {

@@ -27,6 +27,7 @@ pub mod merge;
 pub mod metric;
 pub mod notes;
 pub mod printed;
+pub mod regular;
 pub mod reproducibility;
 pub mod scaling;
 pub mod secrets;

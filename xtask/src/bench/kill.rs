@@ -98,6 +98,8 @@ impl Folders {
     fn command(&self, verb: &str) -> Command {
         let mut command = Command::new(&self.benchwright);
         command.arg(verb).current_dir(repository::root()).env("TMPDIR", self.temporary());
+        // Not that of the user, whose runs have nothing to do with these.
+        command.env("BENCHWRIGHT_RUNTIME", self.temporary().join(left::RUNTIME));
         command
     }
 

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use measure::Nanos;
 use results::Directory;
-use results::directory::Files;
+use results::directory::{Files, Readers};
 use results::journal::{Entry, Status};
 
 use super::goal::{Bounds, Finding, Goal};
@@ -260,7 +260,9 @@ impl Sample<'_> {
         let of = |error: results::directory::Error| error.to_string();
         let (manifest, environment) =
             (self.of.manifest().map_err(of)?, self.of.environment().map_err(of)?);
-        let directory = Directory::create(path, &manifest, SIMULATED, &environment).map_err(of)?;
+        let readers = Readers::Owner;
+        let directory =
+            Directory::create(path, readers, &manifest, SIMULATED, &environment).map_err(of)?;
         let lines = (1..=trials).map(|trial| {
             let entry = serde_json::to_string(&self.entry(trial)).expect("an entry is plain data");
             fs::create_dir(directory.trial_path(trial)).map(|()| entry + "\n")

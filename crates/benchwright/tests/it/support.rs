@@ -407,10 +407,12 @@ impl Scratch {
         path
     }
 
-    /// Returns the command, with this folder for its temporary files.
+    /// Returns the command, with this folder for its temporary files, and for the lock and the notes of its
+    /// runs: the user may have an experiment of their own.
     pub(crate) fn benchwright(&self) -> Command {
         let mut command = Command::new(benchwright());
         command.env("TMPDIR", self.path().join("tmp")).current_dir(self.path());
+        command.env("BENCHWRIGHT_RUNTIME", self.path().join("runtime"));
         std::fs::create_dir_all(self.path().join("tmp")).unwrap();
         command
     }
@@ -420,6 +422,10 @@ impl Scratch {
         let mut remains = Vec::new();
         for entry in std::fs::read_dir(self.path().join("tmp")).unwrap().flatten() {
             remains.push(entry.file_name().into_string().unwrap());
+        }
+        for note in std::fs::read_dir(self.path().join("runtime")).into_iter().flatten().flatten() {
+            // All runs share the lock, and none removes it.
+            remains.extend(note.file_name().into_string().ok().filter(|name| name != "lock"));
         }
         // Runs that are still alive remove their own groups; the runs of this test have ended.
         let groups = groups(Path::new("/sys/fs/cgroup"), 4).into_iter();

@@ -93,7 +93,12 @@ fn one_machine(resolved: Option<&Resolved>, arguments: &cli::Doctor) -> Result<E
             found.map_err(|stop| run::failed(stop.into()))?
         }
     };
-    show(&doctor, host::now() - begun, arguments.json)
+    let shown = show(&doctor, host::now() - begun, arguments.json);
+    if is_live && !arguments.json {
+        let runtime = host.runtime.display();
+        output::result(&format!("the lock and the notes of your runs are in {runtime}\n"))?;
+    }
+    shown
 }
 
 /// Returns the demands of a spec on another machine, whose CPUs are not those here.

@@ -11,15 +11,16 @@ use lab::progress::Progress;
 use lab::spec::{BackendKind, Resolved};
 use lab::{Error, Host, experiment, spec};
 use results::answer::Verdict;
+use results::directory::Readers;
 use results::{Answer, Directory};
 
-use crate::cli::{Clean, Plan, Rerun, Resume, Run, Watched};
+use crate::cli::{self, Clean, Plan, Rerun, Resume, Run, Watched};
 use crate::output::{self, Exit, Failure};
 use crate::progress::Watcher;
 
 pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     let resolved = resolve(&arguments.spec)?;
-    let out = arguments.out.clone();
+    let out = out(&arguments.out);
     let ended = watched(&arguments.watched, |host, backends, progress| {
         experiment::run(&resolved, out, host, backends, progress)
     })?;
@@ -45,7 +46,7 @@ pub(crate) fn resume(arguments: &Resume) -> Result<Exit, Failure> {
 }
 
 pub(crate) fn rerun(arguments: &Rerun) -> Result<Exit, Failure> {
-    let (earlier, out) = (&arguments.directory, arguments.out.clone());
+    let (earlier, out) = (&arguments.directory, out(&arguments.out));
     let ended = watched(&arguments.watched, |host, backends, progress| {
         experiment::rerun(earlier, out, host, backends, progress)
     })?;
@@ -54,6 +55,11 @@ pub(crate) fn rerun(arguments: &Rerun) -> Result<Exit, Failure> {
         output::error(&format!("compare  benchwright compare {a} {b}"));
     }
     conclude(ended, arguments.json)
+}
+
+fn out(arguments: &cli::Out) -> experiment::Out {
+    let readers = if arguments.shared { Readers::Shared } else { Readers::Owner };
+    experiment::Out { path: arguments.out.clone(), readers }
 }
 
 /// Lets an experiment run while its events are shown.

@@ -4,9 +4,7 @@
 //! was measured.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::thread::JoinHandle;
 
 use lab::backend::{Quantiles, Tick};
 use lab::experiment::Outlined;
@@ -20,25 +18,23 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 use results::Entry;
 use results::journal::Purpose;
-use tiny_http::{Header, Method, Response, Server};
 
+use self::server::Server;
 use crate::needed::{self, Needed, Strand};
 use crate::output::{self, Failure};
 
+mod server;
 #[cfg(test)]
 mod tests;
-
-/// The content type of the text that [`encode`] writes.
-const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 type Number = Gauge<f64, AtomicU64>;
 type Labels = Vec<(&'static str, String)>;
 
-/// The figures, and the thread that shows them; it ends when this is dropped.
+/// The figures, and the server that shows them; it ends when this is dropped.
 pub(super) struct Metrics {
     figures: Figures,
-    server: Arc<Server>,
-    serving: Option<JoinHandle<()>>,
+    /// Dropped with the figures.
+    _server: Server,
 }
 
 #[derive(Default)]
@@ -71,49 +67,20 @@ struct Figures {
 
 impl Metrics {
     pub(super) fn listen(address: SocketAddr) -> Result<Metrics, Failure> {
-        let server = Server::http(address).map_err(|error| {
+        let figures = Figures::new();
+        let registry = figures.registry();
+        let page = move || {
+            let mut text = String::new();
+            // Writing to a text does not fail.
+            let _ = encode(&mut text, &registry);
+            text
+        };
+        let server = Server::listen(address, page).map_err(|error| {
             let remedy = "choose another address, or port 0";
             Failure::question(format!("--metrics {address}: {error}; {remedy}"))
         })?;
-        let server = Arc::new(server);
-        let listening = server.server_addr();
-        output::error(&format!("metrics  http://{listening}/metrics"));
-        let figures = Figures::new();
-        let registry = figures.registry();
-        let shared = Arc::clone(&server);
-        let serving = std::thread::spawn(move || serve(&shared, &registry));
-        Ok(Metrics { figures, server, serving: Some(serving) })
-    }
-}
-
-impl Drop for Metrics {
-    fn drop(&mut self) {
-        self.server.unblock();
-        if let Some(serving) = self.serving.take() {
-            // It has ended in any case.
-            let _ = serving.join();
-        }
-    }
-}
-
-fn serve(server: &Server, registry: &Registry) {
-    for request in server.incoming_requests() {
-        let is_ours = matches!(request.url(), "/metrics" | "/");
-        let response = match (request.method(), is_ours) {
-            (Method::Get | Method::Head, true) => {
-                let mut text = String::new();
-                // Writing to a text does not fail.
-                let _ = encode(&mut text, registry);
-                let kind = Header::from_bytes("Content-Type", CONTENT_TYPE);
-                kind.into_iter().fold(Response::from_string(text), Response::with_header)
-            }
-            (Method::Get | Method::Head, false) => {
-                Response::from_string("the figures are at /metrics\n").with_status_code(404)
-            }
-            _ => Response::from_string("only GET\n").with_status_code(405),
-        };
-        // Who asked may have gone.
-        let _ = request.respond(response);
+        output::error(&format!("metrics  http://{}/metrics", server.address()));
+        Ok(Metrics { figures, _server: server })
     }
 }
 

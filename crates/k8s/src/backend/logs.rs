@@ -1,6 +1,6 @@
 //! The output of the pods of the system, with references in place of secrets.
 
-use std::fs;
+use results::regular;
 
 use super::{Connected, Kubernetes, MOST_LINES};
 use crate::pods;
@@ -11,7 +11,7 @@ impl Kubernetes {
         let Some(folder) = &self.logs else { return };
         let Ok(pods) = self.all_pods() else { return };
         // A log that cannot be kept is no reason to end a run.
-        let _ = fs::create_dir_all(folder);
+        let _ = regular::make_folder(folder);
         let Connected { api, run, .. } = self.connected();
         for (service, pod) in &pods {
             let name = pods::name(pod);
@@ -23,7 +23,7 @@ impl Kubernetes {
             };
             if let Ok(lines) = api.last_lines(namespace, name, MOST_LINES) {
                 let text = run.secrets.hide(&lines.join("\n"));
-                let _ = fs::write(folder.join(file), text + "\n");
+                let _ = regular::replace(&folder.join(file), (text + "\n").as_bytes());
             }
         }
     }

@@ -17,7 +17,7 @@ use anyhow::{Context, anyhow};
 use measure::{Instant, Nanos};
 use nix::sys::signal::Signal;
 use results::environment::Node;
-use results::{Doctor, Environment, Secrets};
+use results::{Doctor, Environment, Secrets, regular};
 
 use super::{
     Address, Backend, Drive, Driven, Executed, Foreign, Limits, Reply, Service, Stop, Ticking,
@@ -29,6 +29,7 @@ use crate::spec::{self, Cpus, Exchange, Literal, Port, Resolved, Run, Written};
 use crate::{Host, generator, http};
 use confine::{Confinement, Group};
 use lock::Lock;
+use notes::Note;
 use output::Output;
 use process::Process;
 use ready::Waiting;
@@ -41,9 +42,9 @@ pub mod doctor;
 mod drive;
 mod events;
 mod execute;
-mod leaders;
 mod lock;
 mod machine;
+mod notes;
 mod output;
 mod ports;
 mod process;
@@ -120,14 +121,13 @@ struct Running {
 impl Local {
     pub fn new(host: Host) -> Local {
         let run = RunId::next();
-        let folder = RunFolder::new(host.temporary.join(format!("{}{run}", remains::FOLDER)));
         Local {
+            folder: RunFolder::new(&host, &run),
             host,
             run,
             checked: BTreeSet::new(),
             lock: None,
             confinement: None,
-            folder,
             roles: BTreeMap::new(),
             running: Vec::new(),
             outputs: BTreeMap::new(),
@@ -139,9 +139,17 @@ impl Local {
     }
 
     fn confinement(&mut self) -> &Confinement {
+        // Noted before there is anything to remove. An error is that of the first start, too.
+        let _ = self.folder.make();
         let name = format!("{}{}", remains::GROUP, self.run);
         let root = &self.host.cgroups;
-        self.confinement.get_or_insert_with(|| Confinement::find(root, &confine::own(), &name))
+        self.confinement.get_or_insert_with(|| {
+            let found = Confinement::find(root, &confine::own(), &name);
+            if let Confinement::Affinity { .. } = found {
+                process::adopt_orphans();
+            }
+            found
+        })
     }
 
     /// Starts a replica's process and copies its output.
@@ -180,14 +188,10 @@ impl Local {
         let mut process = self.spawn(command, &group, cpus.as_ref(), Stdio::null())?;
         let output = self.output(name);
         output.begin();
-        let (sender, lines) = mpsc::channel();
+        let (waiting, [for_stdout, for_stderr]) = Waiting::new(own.port, service.foreign.clone());
         let (stdout, stderr) = process.take_output();
         let of_stdout = output.clone();
         let of_stderr = output.clone();
-        // A foreign program may print the line that shows its readiness on either stream.
-        let by_log = service.foreign.as_ref().map(|foreign| foreign.log.is_some());
-        let for_stderr = (by_log == Some(true)).then(|| sender.clone());
-        let for_stdout = (by_log != Some(false)).then_some(sender);
         let pumps = vec![
             in_background(move || output::pump(stdout, &of_stdout, for_stdout.as_ref())),
             in_background(move || output::pump(stderr, &of_stderr, for_stderr.as_ref())),
@@ -203,7 +207,6 @@ impl Local {
             port: own.port,
             statistics,
         };
-        let waiting = Waiting::new(lines, own.port, service.foreign.clone());
         let running = Running { replica: replica.clone(), process, group, output, source, pumps };
         Ok((running, waiting))
     }
@@ -287,7 +290,7 @@ impl Local {
             group.remove();
             anyhow!("cannot start {}: {}", program.display(), crate::spec::plain(&error))
         })?;
-        leaders::record(&folder, process.id());
+        self.folder.note(process.id());
         Ok(process)
     }
 
@@ -312,6 +315,9 @@ impl Local {
         while urls.len() < wave.len() {
             let index = urls.len();
             if let Some(url) = waiting[index].poll() {
+                ready::check_local(&url).map_err(|why| {
+                    Stop::no_answer(format!("`{}` printed `ready {url}`: {why}", wave[index].name))
+                })?;
                 urls.push(url);
                 continue;
             }
@@ -348,7 +354,7 @@ impl Local {
         let logs = self.logs.clone();
         let new = || {
             let folder = logs?;
-            fs::create_dir_all(&folder).ok()?;
+            regular::make_folder(&folder).ok()?;
             Some(folder.join(format!("{name}.log")))
         };
         let output = self.outputs.entry(name.to_owned());
@@ -439,7 +445,7 @@ impl Backend for Local {
     }
 
     fn lock(&mut self) -> Result<(), Stop> {
-        self.lock = Some(Lock::take(&self.host.lock).map_err(Stop::NoAnswer)?);
+        self.lock = Some(Lock::take(&self.host.runtime).map_err(Stop::NoAnswer)?);
         Ok(())
     }
 
@@ -573,8 +579,10 @@ impl Backend for Local {
     fn stop(&mut self) {
         end(std::mem::take(&mut self.running));
         if let Some(Confinement::Affinity { .. }) = self.confinement {
-            // Without a control group, a process that left its group is found by its folder.
-            remains::kill_marked(&self.run, &self.host.temporary);
+            // Without a control group, a process that left its group is found by its folder, or since
+            // it is ours.
+            self.folder.path().map(remains::kill_marked);
+            process::end_orphans();
         }
         if let Some(confinement) = self.confinement.take() {
             confinement.remove();
@@ -583,26 +591,54 @@ impl Backend for Local {
     }
 }
 
-/// The folder of a run's temporary files. Its name can be guessed, and everybody may be able to
-/// write to the folder above it: so it is created by us with access for us alone, or not used.
+/// The folder of a run's temporary files, for us alone, and the note of it.
 struct RunFolder {
-    path: PathBuf,
-    is_made: bool,
+    runtime: PathBuf,
+    temporary: PathBuf,
+    run: RunId,
+    made: Option<(PathBuf, Note)>,
 }
 
 impl RunFolder {
-    fn new(path: PathBuf) -> RunFolder {
-        RunFolder { path, is_made: false }
+    fn new(host: &Host, run: &RunId) -> RunFolder {
+        let (runtime, temporary) = (host.runtime.clone(), host.temporary.clone());
+        RunFolder { runtime, temporary, run: run.clone(), made: None }
     }
 
-    /// Creates it if it does not exist yet.
+    /// Returns it if it was made.
+    fn path(&self) -> Option<&Path> {
+        self.made.as_ref().map(|(path, _)| path.as_path())
+    }
+
+    /// Makes it if it does not exist yet.
     fn make(&mut self) -> anyhow::Result<PathBuf> {
-        if !self.is_made {
-            let made = DirBuilder::new().mode(0o700).create(&self.path);
-            made.with_context(|| format!("making {}", self.path.display()))?;
-            self.is_made = true;
+        if let Some(path) = self.path() {
+            return Ok(path.to_owned());
         }
-        Ok(self.path.clone())
+        // In a folder that everybody can write to, nobody can have guessed its name.
+        let random = getrandom::u64().context("asking the kernel for a random number")?;
+        let name = format!("{}{}-{random:016x}", remains::FOLDER, self.run);
+        let path = self.temporary.join(name);
+        // First, so that it is removed whenever we are killed.
+        let note = Note::begin(&self.runtime, &self.run, &path)?;
+        if let Err(error) = DirBuilder::new().mode(0o700).create(&path) {
+            note.end();
+            return Err(anyhow!(
+                "cannot make a folder for temporary files in {}: {}; set TMPDIR to a folder that you may \
+                 write to",
+                self.temporary.display(),
+                spec::plain(&error)
+            ));
+        }
+        self.made = Some((path.clone(), note));
+        Ok(path)
+    }
+
+    /// Notes a process that leads a group.
+    fn note(&mut self, pid: u32) {
+        if let Some((_, note)) = &mut self.made {
+            note.add(pid);
+        }
     }
 
     /// Creates a new folder in it, empty, unless one that is there shall be kept.
@@ -619,9 +655,11 @@ impl RunFolder {
     }
 
     fn remove(&mut self) {
-        if std::mem::take(&mut self.is_made) {
+        if let Some((path, note)) = self.made.take() {
             // If it cannot be removed now, the next run removes it: see `remains`.
-            let _ = fs::remove_dir_all(&self.path);
+            if fs::remove_dir_all(&path).is_ok() {
+                note.end();
+            }
         }
     }
 }

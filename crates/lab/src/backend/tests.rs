@@ -19,10 +19,10 @@ fn read(backend: &str) -> Resolved {
 #[test]
 fn every_backend_keeps_the_contract() {
     let folder = tempfile::tempdir().unwrap();
-    let lock = tempfile::NamedTempFile::new().unwrap();
+    let runtime = tempfile::tempdir().unwrap();
     let host = Host {
         temporary: folder.path().to_owned(),
-        lock: lock.path().to_owned(),
+        runtime: runtime.path().to_owned(),
         ..Host::new("/bin/true".into(), "0.0.0")
     };
     let contract = Contract {

@@ -82,13 +82,10 @@ pub(super) fn resolved_of(
     manifest: &Manifest,
     set: &[String],
 ) -> Result<Resolved, Error> {
-    let path = directory.path().join("spec.yaml");
     let question = |error: anyhow::Error| Error::Question(error);
-    let bytes = std::fs::read(&path).map_err(|error| {
-        question(anyhow::anyhow!("{}: {}", path.display(), crate::spec::plain(&error)))
-    })?;
+    let bytes = directory.spec().map_err(|error| question(error.into()))?;
     let folder = Path::new(&manifest.spec_folder);
-    let name = path.display().to_string();
+    let name = directory.path().join("spec.yaml").display().to_string();
     let read = crate::spec::from_bytes(&name, &bytes, folder, None, set);
     let resolved = read.map_err(|error| question(error.into()))?;
     let set = [&manifest.set[..], set].concat();

@@ -3,6 +3,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use expect_test::{Expect, expect};
+use results::directory::Readers;
 use results::failing::Failure;
 
 use super::*;
@@ -658,7 +659,9 @@ fn attempted(resolved: &Resolved, path: &Path, attempts: u32, change: impl Fn(&m
     let quiet = Directory::open(&quiet).unwrap();
     let (manifest, environment) = (quiet.manifest().unwrap(), quiet.environment().unwrap());
     let manifest = Manifest { state: State::Open, ..manifest };
-    let directory = Directory::create(path, &manifest, &resolved.to_yaml(), &environment).unwrap();
+    let directory =
+        Directory::create(path, Readers::Owner, &manifest, &resolved.to_yaml(), &environment)
+            .unwrap();
     let [entry] = &quiet.journal().unwrap()[..] else { panic!("one trial") };
     let (_, mut writer) = directory.write_journal().unwrap();
     for attempt in 1..=attempts {

@@ -31,7 +31,7 @@ fn files() -> Files {
 }
 
 fn create(path: &Path) -> Result<Directory, Error> {
-    Directory::create(path, &manifest(), "name: x\n", &Environment::default())
+    Directory::create(path, Readers::Owner, &manifest(), "name: x\n", &Environment::default())
 }
 
 fn fresh() -> (tempfile::TempDir, Directory) {
@@ -106,9 +106,11 @@ fn an_append_does_not_read_the_journal() {
 /// Checks that a power cut after the first append cannot remove the journal's name.
 #[test]
 fn a_journal_is_not_begun_where_its_folder_cannot_be_synced() {
-    let (_folder, directory) = fresh();
+    let (folder, directory) = fresh();
+    drop(directory);
+    let directory = Directory::open(&folder.path().join("run")).unwrap();
     let refused = without_fsync(|| directory.write_journal().map(drop)).unwrap_err().to_string();
-    assert!(refused.ends_with("journal.jsonl: Input/output error (os error 5)"), "{refused}");
+    assert!(refused.ends_with("journal.jsonl: Input/output error"), "{refused}");
     directory.write_journal().unwrap();
 }
 
@@ -159,15 +161,19 @@ fn a_directory_killed_during_creation_is_created_again() {
     let (_folder, whole) = fresh();
     let names = ["manifest.json", "spec.yaml", "environment.json"];
     let expected = names.map(|name| fs::read(whole.path().join(name)).unwrap());
-    let left =
-        ["manifest.json.partial", "spec.yaml.partial", "spec.yaml", "environment.json.partial"];
+    let left = [MARKER, "journal.jsonl", ".new-1", "spec.yaml", "environment.json"];
     for count in 0..=left.len() {
         let folder = tempfile::tempdir().unwrap();
-        left[..count].iter().for_each(|name| fs::write(folder.path().join(name), "half").unwrap());
+        for name in &left[..count] {
+            // The journal has no line before there is a manifest.
+            let text = if *name == "journal.jsonl" { "" } else { "half" };
+            fs::write(folder.path().join(name), text).unwrap();
+        }
         let made = create(folder.path()).unwrap();
         assert_eq!(names.map(|name| fs::read(made.path().join(name)).unwrap()), expected);
         let mut entries: Vec<_> = fs::read_dir(made.path()).unwrap().flatten().collect();
-        entries.retain(|entry| entry.file_name() != "trials");
+        entries
+            .retain(|entry| entry.file_name() != "trials" && entry.file_name() != "journal.jsonl");
         assert_eq!(entries.len(), names.len(), "{entries:?}");
         Directory::open(made.path()).unwrap();
     }
@@ -266,4 +272,135 @@ fn a_directory_of_version_1_is_read() {
         assert!(load.slo.unwrap().objectives.is_empty());
         assert!(directory.components(entry).unwrap().is_some());
     }
+}
+
+/// Results may come from somebody else: what they link to is neither read nor replaced nor removed.
+#[test]
+fn links_and_devices_in_results_are_refused_by_name() {
+    let (folder, directory) = fresh();
+    append(&directory, Entry::aborted(1), &files()).unwrap();
+    drop(directory);
+    let (run, outside) = (folder.path().join("run"), folder.path().join("outside"));
+    fs::create_dir_all(outside.join("2")).unwrap();
+    fs::write(outside.join("precious"), "kept").unwrap();
+    let link = |name: &str, to: &Path| {
+        let path = run.join(name);
+        let kept = folder.path().join("kept");
+        let _ = fs::rename(&path, &kept);
+        std::os::unix::fs::symlink(to, &path).unwrap();
+        move || {
+            fs::remove_file(&path).unwrap();
+            let _ = fs::rename(&kept, &path);
+        }
+    };
+    for name in ["manifest.json", "spec.yaml", "environment.json", "journal.jsonl"] {
+        let restore = link(name, &outside.join("precious"));
+        let opened = Directory::open(&run).and_then(|directory| {
+            directory.spec()?;
+            directory.environment()?;
+            directory.journal()
+        });
+        let why = opened.unwrap_err().to_string();
+        assert!(why.ends_with(&format!("{name}: it is a link, not a regular file")), "{why}");
+        restore();
+    }
+    let restore = link("journal.jsonl", &outside.join("precious"));
+    Directory::resume(&run).unwrap_err();
+    restore();
+    let restore = link("trials", &outside);
+    let why = Directory::resume(&run).unwrap_err().to_string();
+    assert!(why.ends_with("trials is a link or a file, not a folder"), "{why}");
+    let why = append(&Directory::open(&run).unwrap(), Entry::aborted(2), &files()).unwrap_err();
+    assert!(why.to_string().contains("trials is a link or a file, not a folder"), "{why}");
+    restore();
+    // These are written: the link goes, its target stays.
+    for name in ["report.html", "report.html.partial", ".new-1"] {
+        let _restore = link(name, &outside.join("precious"));
+    }
+    let directory = Directory::resume(&run).unwrap();
+    directory.write("report.html", b"page").unwrap();
+    assert!(!run.join("report.html").is_symlink() && !run.join(".new-1").is_symlink());
+    append(&directory, Entry::aborted(2), &files()).unwrap();
+    assert!(outside.join("2").exists());
+    assert_eq!(fs::read(outside.join("precious")).unwrap(), b"kept");
+}
+
+#[test]
+fn one_process_at_a_time_writes_a_journal() {
+    let (_folder, directory) = fresh();
+    let refused = |path: &Path| Directory::resume(path).unwrap_err().to_string();
+    let why = refused(directory.path());
+    assert!(why.ends_with(
+        "journal.jsonl: another run is writing to these results; wait for it, or stop it"
+    ));
+    let path = directory.path().to_owned();
+    let writer = directory.write_journal().unwrap().1;
+    drop(directory);
+    assert_eq!(refused(&path), why);
+    // Reading goes on.
+    Directory::open(&path).unwrap().journal().unwrap();
+    drop(writer);
+    Directory::resume(&path).unwrap();
+}
+
+#[test]
+fn results_are_for_their_owner_unless_they_are_shared() {
+    let folder = tempfile::tempdir().unwrap();
+    let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    for (readers, of_folder, of_file) in
+        [(Readers::Owner, 0o700, 0o600), (Readers::Shared, 0o755, 0o644)]
+    {
+        let path = folder.path().join(format!("{readers:?}"));
+        let environment = Environment::default();
+        let directory =
+            Directory::create(&path, readers, &manifest(), "name: x\n", &environment).unwrap();
+        drop(directory);
+        // Continued as it was begun.
+        let directory = Directory::resume(&path).unwrap();
+        append(&directory, Entry::aborted(1), &files()).unwrap();
+        directory.write("report.html", b"page").unwrap();
+        for name in [".", "trials", "trials/1"] {
+            assert_eq!(mode(path.join(name)), of_folder, "{readers:?} {name}");
+        }
+        for name in ["spec.yaml", "manifest.json", "journal.jsonl", "report.html", "trials/1/a.txt"]
+        {
+            assert_eq!(mode(path.join(name)), of_file, "{readers:?} {name}");
+        }
+    }
+}
+
+#[test]
+fn a_place_where_nothing_can_be_made_is_an_error() {
+    let why = create(Path::new("/proc/x/y")).unwrap_err().to_string();
+    assert_eq!(why, "/proc/x/y: No such file or directory");
+}
+
+#[test]
+fn impossible_results_are_named() {
+    let (_folder, directory) = fresh();
+    append(&directory, Entry::aborted(1), &files()).unwrap();
+    let journal = directory.path().join("journal.jsonl");
+    let line = fs::read(&journal).unwrap();
+    fs::write(&journal, [&line[..], &line[..]].concat()).unwrap();
+    let why = directory.journal().unwrap_err().to_string();
+    assert!(why.ends_with("journal.jsonl: line 2 repeats trial 1"), "{why}");
+    let manifest = directory.path().join("manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    for version in ["0", "-1", "99", "\"1\""] {
+        let written = format!("\"version\": {VERSION}");
+        fs::write(&manifest, text.replace(&written, &format!("\"version\": {version}"))).unwrap();
+        let why = Directory::open(directory.path()).unwrap_err().to_string();
+        assert!(why.contains(&format!("results of version {version}; this tool reads")), "{why}");
+    }
+}
+
+#[test]
+fn a_full_disk_says_that_what_is_finished_is_safe_and_how_to_go_on() {
+    let (_folder, directory) = fresh();
+    let why = directory.failed("journal.jsonl", &io::ErrorKind::StorageFull.into()).to_string();
+    let expected = format!(
+        "the finished trials are safe: make room, and go on with `benchwright resume {}`",
+        directory.path().display()
+    );
+    assert!(why.ends_with(&expected), "{why}");
 }

@@ -1,16 +1,17 @@
 //! Appending to the journal: the same cost for the ten-thousandth trial as for the first.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write;
+use std::sync::Arc;
 
-use super::{Directory, Error, Files, digest, sync_folder};
+use super::{Directory, Error, Files, digest};
 use crate::journal::Entry;
 
 /// A journal that is open for appending. Only one process may have one at a time.
 #[derive(Debug)]
 pub struct Writer {
     directory: Directory,
-    file: File,
+    file: Arc<File>,
     /// The end of the last complete line.
     end: u64,
 }
@@ -19,15 +20,13 @@ impl Directory {
     /// Opens the journal for appending, and returns every entry that was completely written. The
     /// journal is read only here.
     pub fn write_journal(&self) -> Result<(Vec<Entry>, Writer), Error> {
-        let (entries, end) = self.read_journal()?;
-        let path = self.path.join("journal.jsonl");
-        let opened = OpenOptions::new().create(true).append(true).open(&path).and_then(|file| {
-            // The file itself is durable only if its folder is synced.
-            sync_folder(&self.path)?;
-            Ok(file)
-        });
-        let file = opened.map_err(|e| self.error("journal.jsonl", &e.to_string()))?;
-        Ok((entries, Writer { directory: self.clone(), file, end }))
+        let mut directory = self.clone();
+        if directory.journal.is_none() {
+            directory.lock()?;
+        }
+        let (entries, end) = directory.read_journal()?;
+        let file = directory.journal.clone().expect("it was locked above");
+        Ok((entries, Writer { directory, file, end }))
     }
 }
 
@@ -41,15 +40,15 @@ impl Writer {
         let digests = files.iter().map(|(name, bytes)| (name.clone(), digest(bytes))).collect();
         let entry = Entry { files: digests, ..entry };
         let name = format!("trials/{}", entry.trial);
-        directory.keep_files(&name, files).map_err(|e| directory.error(&name, &e.to_string()))?;
+        directory.keep_files(&name, files).map_err(|e| directory.failed(&name, &e))?;
 
         let mut line = serde_json::to_vec(&entry).expect("an entry is plain data");
         line.push(b'\n');
         // Cuts off an incomplete line of a killed process or of a failed append.
         file.set_len(*end)
-            .and_then(|()| file.write_all(&line))
+            .and_then(|()| (&**file).write_all(&line))
             .and_then(|()| file.sync_data())
-            .map_err(|e| directory.error("journal.jsonl", &e.to_string()))?;
+            .map_err(|e| directory.failed("journal.jsonl", &e))?;
         *end += line.len() as u64;
         Ok(entry)
     }

@@ -11,6 +11,9 @@ mod tests;
 /// The deepest level below the mount point at which a run's control group is searched.
 const DEEPEST_GROUP: usize = 8;
 
+/// The runtime folder of the runs, in their temporary folder.
+pub(super) const RUNTIME: &str = "runtime";
+
 /// Returns every file below a folder, by its path from there.
 pub(super) fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
@@ -58,12 +61,16 @@ pub(super) fn on_machine(temporary: &Path, results: &Path, runners: &[u32]) -> V
     let ports = ports.map(|port| format!("port {port} is still listened on"));
     let groups = groups(Path::new("/sys/fs/cgroup"), runners).into_iter();
     let groups = groups.map(|group| format!("control group {} is left", group.display()));
-    let entries = fs::read_dir(temporary).into_iter().flatten().flatten();
-    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    // All runs on a host share the lock, and none removes it.
-    let folders = names.filter(|name| name != "benchwright.lock");
+    let names = |folder: &Path| -> Vec<String> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    };
+    let folders = names(temporary).into_iter().filter(|name| name != RUNTIME);
     let folders = folders.map(|name| format!("temporary {name} is left"));
-    processes.chain(ports).chain(groups).chain(folders).collect()
+    // All runs of a user share the lock, and none removes it.
+    let notes = names(&temporary.join(RUNTIME)).into_iter().filter(|name| name != "lock");
+    let notes = notes.map(|name| format!("the note {name} is left"));
+    processes.chain(ports).chain(groups).chain(folders).chain(notes).collect()
 }
 
 /// Returns the processes that were started with our temporary folder or a folder in it.

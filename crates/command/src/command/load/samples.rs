@@ -84,9 +84,12 @@ fn write_row(
         Label::NONE => "",
         Label(index) => labels.get(usize::from(index)).map_or("", String::as_str),
     };
-    let quoted = match label.contains([',', '"', '\n']) {
+    // A spreadsheet takes a cell that begins with one of these for a formula.
+    let is_formula = label.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let label = format!("{}{label}", if is_formula { "'" } else { "" });
+    let quoted = match label.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", label.replace('"', "\"\"")),
-        false => label.to_owned(),
+        false => label,
     };
     writeln!(
         file,

@@ -171,7 +171,7 @@ fn ask(address: SocketAddr, request: &str) -> String {
 #[test]
 fn the_figures_are_served_until_the_end_and_nothing_else_is() {
     let metrics = Metrics::listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
-    let address = metrics.server.server_addr().to_ip().unwrap();
+    let address = metrics._server.address();
     metrics.figures.trial.set(3);
     let page = ask(address, "GET /metrics HTTP/1.1\r\nHost: a");
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("\nbenchwright_trial 3\n"), "{page}");
@@ -187,10 +187,48 @@ fn the_figures_are_served_until_the_end_and_nothing_else_is() {
     let taken = Metrics::listen(address).err().unwrap();
     assert!(taken.error.to_string().contains("choose another address"), "{}", taken.error);
     drop(metrics);
-    // The thread that accepts ends soon after.
-    let mut looks = 0..1_000_000;
-    while TcpStream::connect(address).is_ok() {
-        assert!(looks.next().is_some(), "it still listens");
-        std::thread::yield_now();
+    TcpStream::connect(address).unwrap_err();
+}
+
+/// Whoever reaches the port must not be able to end, delay or fill a run.
+#[test]
+fn what_peers_send_and_withhold_has_bounds() {
+    let metrics = Metrics::listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let address = metrics._server.address();
+    // Bodies of any announced length, which never come: they are not waited for, and nothing is kept for them.
+    for length in ["5", "99999999999", "18446744073709551615"] {
+        let request = format!("GET /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: {length}");
+        let answer = ask(address, &request);
+        // The last one is too long to be a length.
+        let statuses = ["HTTP/1.1 200", "HTTP/1.1 431"];
+        assert!(statuses.iter().any(|status| answer.starts_with(status)), "{answer}");
     }
+    let chunked = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked";
+    assert!(ask(address, chunked).starts_with("HTTP/1.1 405"));
+    // A head without an end.
+    let mut stream = TcpStream::connect(address).unwrap();
+    let endless = (0..1_000).all(|_| stream.write_all(&[b'x'; 4096]).is_ok());
+    assert!(!endless, "4 MB of a head were taken");
+    // More connections than it serves; those that say nothing leave no room for others only for a while.
+    let silent: Vec<_> = (0..100).map(|_| TcpStream::connect(address).unwrap()).collect();
+    drop(silent);
+    let answers = || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let mut text = Vec::new();
+        let _ = stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+        let _ = stream.read_to_end(&mut text);
+        text.starts_with(b"HTTP/1.1 200")
+    };
+    assert!((0..1_000).any(|_| answers()));
+    // The end waits for none of these: unfinished heads, and a response that is not read.
+    let mut open: Vec<_> = (0..10).map(|_| TcpStream::connect(address).unwrap()).collect();
+    for stream in &mut open {
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\n").unwrap();
+    }
+    let (sender, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        drop(metrics);
+        sender.send(()).unwrap();
+    });
+    ended.recv_timeout(std::time::Duration::from_secs(4)).expect("the end waits for no peer");
 }

@@ -6,6 +6,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -423,10 +424,11 @@ fn weight(limit: f64, of_one_cpu: f64) -> String {
     (limit * of_one_cpu).round().clamp(2.0, 10_000.0).to_string()
 }
 
-/// Returns the processes of a group and of the groups in it.
+/// Returns the processes of a group and of the groups in it. The kernel shows those of other process
+/// namespaces as 0.
 pub(crate) fn processes_in(group: &Path) -> Vec<i32> {
     let text = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
-    let own = text.lines().filter_map(|line| line.trim().parse().ok());
+    let own = text.lines().filter_map(|line| line.trim().parse().ok()).filter(|&pid| 0 < pid);
     own.chain(children(group).iter().flat_map(|child| processes_in(child))).collect()
 }
 
@@ -461,7 +463,7 @@ fn children(group: &Path) -> Vec<PathBuf> {
 }
 
 fn make(folder: &Path) -> io::Result<()> {
-    match fs::create_dir(folder) {
+    match fs::DirBuilder::new().mode(0o755).create(folder) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         made => made,
     }

@@ -16,7 +16,7 @@ use measure::Nanos;
 use nix::sys::signal::Signal;
 use results::{Load, Secrets, secrets};
 
-use super::output::Output;
+use super::output::{self, Output};
 use super::process::Process;
 use super::speed::Gauging;
 use super::watch::{Source, Watching};
@@ -37,6 +37,8 @@ const POLL_EVERY: Nanos = Nanos::from_millis(125);
 const GRACE: Nanos = Nanos::from_secs(30);
 /// A larger document means that something is wrong.
 const MOST_DOCUMENT_BYTES: u64 = 256 << 20;
+/// The number of its lines that may wait for the runner; beyond them they are left out.
+const MOST_LINES: usize = 4096;
 /// The number of messages of the generator that are kept.
 const MOST_MESSAGES: usize = 20;
 
@@ -107,10 +109,10 @@ impl Generator {
             let _ = stdout.take(most).read_to_end(&mut bytes);
             let _ = document_sender.send(bytes);
         });
-        let (line_sender, lines) = mpsc::channel();
+        let (sender, lines) = mpsc::sync_channel(MOST_LINES);
+        let to_runner = output::Lines { sender, is_wanted: Box::new(|_| true) };
         let stderr_tail = Output::new(None, Secrets::default());
-        let reading =
-            in_background(move || super::output::pump(stderr, &stderr_tail, Some(&line_sender)));
+        let reading = in_background(move || output::pump(stderr, &stderr_tail, Some(&to_runner)));
         let (messages, is_ending, _reading) = (Vec::new(), false, reading);
         let secrets = local.secrets.clone();
         Ok(Generator { process, group, document, lines, _reading, messages, is_ending, secrets })

@@ -1,19 +1,119 @@
-//! The process groups of a run, listed in a file of its folder. They find what a killed runner left
-//! where nothing else does: without control groups, the children of a program that overwrote its
-//! environment, as nginx does.
+//! The notes of runs: what each has made on the host, for a later run to remove if it is killed.
+//!
+//! A note is a file in the runtime folder of the user, where nobody else can prepare one. It names the
+//! run's folder of temporary files, and the process groups that the run led: without control groups they
+//! alone find the children of a program that overwrote its environment, as nginx does. A living run holds
+//! the lock of its note, so another one knows that it lives even where it cannot see its process.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::Write;
-use std::path::Path;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use crate::host;
+use anyhow::Context;
+use nix::fcntl::{Flock, FlockArg};
+
+use super::lock::ORPHAN_ENDS_WITHIN;
+use crate::host::{self, RunId};
+use crate::{found, runtime};
 
 #[cfg(test)]
 mod tests;
 
-/// The name of the file. No component has a folder of this name: its name begins with a letter or a
-/// digit.
-const FILE: &str = "_leaders";
+/// The prefix of a note, and that of a note that is not locked yet.
+const NOTE: &str = "run-";
+const NEW: &str = "new-";
+/// The words with which the lines of a note begin.
+const FOLDER: &str = "folder ";
+const LEADER: &str = "leader ";
+
+/// The note of a living run.
+#[derive(Debug)]
+pub(crate) struct Note {
+    file: Flock<File>,
+    path: PathBuf,
+}
+
+impl Note {
+    /// Writes the note of a run that is about to make this folder.
+    pub(crate) fn begin(runtime: &Path, run: &RunId, folder: &Path) -> anyhow::Result<Note> {
+        runtime::make(runtime)?;
+        let path = runtime.join(format!("{NOTE}{run}"));
+        let new = runtime.join(format!("{NEW}{run}"));
+        let begin = || {
+            let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&new)?;
+            let mut file = Flock::lock(file, FlockArg::LockExclusiveNonblock)
+                .map_err(|(_, error)| std::io::Error::from(error))?;
+            writeln!(file, "{FOLDER}{}", folder.display())?;
+            // Locked before anybody looks at it.
+            fs::rename(&new, &path)?;
+            Ok::<Note, std::io::Error>(Note { file, path: path.clone() })
+        };
+        begin().with_context(|| format!("writing {}", path.display()))
+    }
+
+    /// Adds a living process that leads a group. Without it the group is found by other means.
+    pub(crate) fn add(&mut self, pid: u32) {
+        let (Some(start), Some(boot)) = (host::start_of(pid), host::boot()) else { return };
+        let _ = writeln!(self.file, "{LEADER}{pid} {start} {boot}");
+    }
+
+    /// Removes the note of a run that has left nothing.
+    pub(crate) fn end(self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// The note of a run that has ended without removing it.
+#[derive(Debug)]
+pub(crate) struct Left {
+    pub(crate) run: RunId,
+    pub(crate) folder: Option<PathBuf>,
+    pub(crate) leaders: Vec<Leader>,
+    /// No other run removes the same things.
+    note: Note,
+}
+
+impl Left {
+    /// Removes the note, once nothing is left of what it names.
+    pub(crate) fn end(self) {
+        self.note.end();
+    }
+}
+
+/// Returns the notes of all ended runs of this user.
+pub(crate) fn left(runtime: &Path) -> Vec<Left> {
+    if found::check_folder(runtime).is_err() {
+        return Vec::new();
+    }
+    let entries = fs::read_dir(runtime).into_iter().flatten().flatten();
+    let note = |entry: fs::DirEntry| {
+        let run = RunId::parse(entry.file_name().to_str()?, NOTE)?;
+        left_by(run, entry.path())
+    };
+    entries.filter_map(note).collect()
+}
+
+/// Returns the note of a run, unless it lives.
+fn left_by(run: RunId, path: PathBuf) -> Option<Left> {
+    let mut file = found::open(&path, OpenOptions::new().read(true).append(true)).ok()?;
+    let begun = host::now();
+    let file = loop {
+        file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(file) => break file,
+            // A child of the dead run may have its files for a moment.
+            Err((file, _)) if !run.is_alive() && host::now() - begun < ORPHAN_ENDS_WITHIN => file,
+            Err(_) => return None,
+        };
+        host::rest(Duration::from_millis(10));
+    };
+    let text = found::read(&file).unwrap_or_default();
+    let folder = text.lines().find_map(|line| line.strip_prefix(FOLDER)).map(PathBuf::from);
+    let leaders = text.lines().filter_map(|line| Leader::parse(line.strip_prefix(LEADER)?));
+    let leaders = leaders.collect();
+    Some(Left { run, folder, leaders, note: Note { file, path } })
+}
 
 /// A process that led a process group.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -25,31 +125,17 @@ pub(crate) struct Leader {
     boot: String,
 }
 
-/// Adds a living process to the list of a run. Without an entry its group is found by other means.
-pub(crate) fn record(folder: &Path, pid: u32) {
-    let (Some(start), Some(boot)) = (host::start_of(pid), host::boot()) else { return };
-    let file = OpenOptions::new().append(true).create(true).open(folder.join(FILE));
-    let _ = file.and_then(|mut file| writeln!(file, "{pid} {start} {boot}"));
-}
-
-/// Returns the leaders in the list of a run.
-pub(crate) fn recorded(folder: &Path) -> Vec<Leader> {
-    let text = fs::read_to_string(folder.join(FILE)).unwrap_or_default();
-    let leader = |line: &str| {
-        let mut words = line.split_whitespace();
+impl Leader {
+    fn parse(text: &str) -> Option<Leader> {
+        let mut words = text.split_whitespace();
         let (pid, start, boot) = (words.next()?, words.next()?, words.next()?);
         Some(Leader { pid: pid.parse().ok()?, start: start.parse().ok()?, boot: boot.to_owned() })
-    };
-    text.lines().filter_map(leader).collect()
-}
+    }
 
-impl Leader {
     /// Returns the living processes of its group. While one of them lives, the kernel gives the
     /// number of the group to no other process.
     pub(crate) fn processes(&self) -> Vec<i32> {
-        let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-        let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        pids.filter(|&pid| self.leads(pid)).collect()
+        super::process::all().filter(|&pid| self.leads(pid)).collect()
     }
 
     /// Returns true if a process is in its group: none of them is older than the leader, and the

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use results::Secrets;
+use results::{Secrets, regular};
 
 #[cfg(test)]
 mod tests;
@@ -45,7 +45,7 @@ struct Kept {
 
 impl Output {
     pub(crate) fn new(path: Option<&Path>, secrets: Secrets) -> Output {
-        let file = path.and_then(|path| File::create(path).ok());
+        let file = path.and_then(|path| regular::create(path).ok());
         let (end, unfinished) = (VecDeque::new(), Vec::new());
         let kept = Kept { file, begun: 0, end, forgotten: 0, earlier: 0, secrets, unfinished };
         Output(Arc::new(Mutex::new(kept)))
@@ -147,9 +147,16 @@ pub(crate) fn capture(mut from: impl Read, output: &Output, most: usize) -> Vec<
     }
 }
 
-/// Copies what `from` yields until it ends; sends each line to `lines` as well, until the receiver
+/// Takes lines of an output.
+pub(crate) struct Lines {
+    /// While it is full, further lines are left out.
+    pub(crate) sender: SyncSender<String>,
+    pub(crate) is_wanted: Box<dyn Fn(&str) -> bool + Send>,
+}
+
+/// Copies what `from` yields until it ends; sends each wanted line to `lines` as well, until the receiver
 /// is gone.
-pub(crate) fn pump(mut from: impl Read, output: &Output, lines: Option<&Sender<String>>) {
+pub(crate) fn pump(mut from: impl Read, output: &Output, lines: Option<&Lines>) {
     let mut listening = lines;
     let mut line = Vec::new();
     let mut buffer = [0; 8192];
@@ -161,13 +168,14 @@ pub(crate) fn pump(mut from: impl Read, output: &Output, lines: Option<&Sender<S
             Err(_) => return,
         };
         output.add(&buffer[..n]);
-        let Some(sender) = listening else { continue };
+        let Some(Lines { sender, is_wanted }) = listening else { continue };
         for &byte in &buffer[..n] {
             match byte {
                 b'\n' => {
                     let text = String::from_utf8_lossy(&line).trim().to_owned();
                     line.clear();
-                    if sender.send(text).is_err() {
+                    let sent = if is_wanted(&text) { sender.try_send(text) } else { Ok(()) };
+                    if matches!(sent, Err(TrySendError::Disconnected(_))) {
                         listening = None;
                         break;
                     }

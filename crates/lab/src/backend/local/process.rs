@@ -1,6 +1,7 @@
 //! Starting a process in its group and on its CPUs, so that it cannot outlive us.
 #![expect(unsafe_code, reason = "code that a child runs before exec is unsafe")]
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
@@ -8,12 +9,13 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use measure::Nanos;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::sys::prctl::set_pdeathsig;
+use nix::sys::prctl::{set_child_subreaper, set_pdeathsig};
 use nix::sys::signal::{SigHandler, Signal, kill, killpg, signal};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
-use nix::unistd::{Pid, getpid, getppid};
+use nix::unistd::{Pid, getpid, getppid, getsid};
 use results::Secrets;
 
 use super::confine::Group;
@@ -21,6 +23,9 @@ use crate::spec::Cpus;
 
 #[cfg(test)]
 mod tests;
+
+/// The longest time that the kernel may take to end a killed process.
+const KILLED_WITHIN: Nanos = Nanos::from_secs(1);
 
 /// A process that leads its own process group.
 ///
@@ -174,9 +179,50 @@ pub(crate) fn lower_priority() {
     unsafe { nix::libc::setpriority(nix::libc::PRIO_PROCESS, 0, 5) };
 }
 
+/// Makes this process the parent of what its children leave behind: a daemon, which leaves its group and
+/// its session and may clear its environment, is found only so.
+pub(crate) fn adopt_orphans() {
+    // Kernels have it since 3.4; without it such a daemon is not found.
+    let _ = set_child_subreaper(true);
+}
+
+/// Kills the adopted processes, and those that they leave behind in turn.
+pub(crate) fn end_orphans() {
+    let mut known = BTreeSet::new();
+    while let Some(pid) = all().find(|&pid| is_orphan(pid) && !known.contains(&pid)) {
+        known.insert(pid);
+        kill_if(pid, || is_orphan(pid));
+        let reap = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG;
+        let deadline = crate::host::now() + KILLED_WITHIN;
+        // One of another user may not be killed.
+        while let Ok(WaitStatus::StillAlive) = waitid(Id::Pid(Pid::from_raw(pid)), reap)
+            && crate::host::now() < deadline
+        {
+            crate::host::rest(Duration::from_millis(1));
+        }
+    }
+}
+
+/// Returns true for a child of this process in another session: what is started here stays in ours.
+fn is_orphan(pid: i32) -> bool {
+    let own = getsid(None).map(Pid::as_raw);
+    let family = u32::try_from(pid).ok().and_then(crate::host::family_of);
+    family.is_some_and(|(parent, session)| parent == getpid().as_raw() && Ok(session) != own)
+}
+
+/// Returns the numbers of all processes that can be seen from here.
+pub(crate) fn all() -> impl Iterator<Item = i32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
 /// Kills the process of this number if it is `still` the one that is meant. `still` is called after
 /// the pidfd is open: a process that gets the number meanwhile is not hit.
 pub(crate) fn kill_if(pid: i32, still: impl FnOnce() -> bool) {
+    if pid <= 0 {
+        // To the kernel these are groups of processes, and 0 is our own.
+        return;
+    }
     let pidfd = open_pidfd(pid);
     // A process that is gone has no pidfd.
     if matches!(&pidfd, Err(error) if error.raw_os_error() == Some(nix::libc::ESRCH)) || !still() {

@@ -1,25 +1,31 @@
 //! Waiting for a component: for its own line `ready <url>`, or for the signs that the spec names of a
 //! foreign program.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use regex::Regex;
+use wire::url::Place;
 
 use super::POLL_EVERY;
+use super::output::Lines;
 use crate::backend::Foreign;
 use crate::host::rest;
+use crate::spec::plain;
 
 #[cfg(test)]
 mod tests;
 
+/// The beginning of the line by which a component tells its URL.
+const READY: &str = "ready ";
 /// The longest time for one attempt to connect on this host.
 const CONNECT_WITHIN: Duration = Duration::from_millis(200);
 
 /// A component that was started and is not ready yet.
 pub(super) struct Waiting {
-    lines: Receiver<String>,
+    /// The line that shows its readiness, once it was printed.
+    line: Receiver<String>,
     sign: Sign,
 }
 
@@ -31,33 +37,45 @@ enum Sign {
 }
 
 impl Waiting {
-    /// Waits for a component with these lines of output; a foreign one has a port.
+    /// Waits for a component; a foreign one has a port. Returns what takes the lines of its stdout and its
+    /// stderr: however much it prints before it is ready, only the awaited line is kept.
     pub(super) fn new(
-        lines: Receiver<String>,
         port: Option<u16>,
         foreign: Option<Foreign>,
-    ) -> Waiting {
-        let sign = match port.zip(foreign) {
-            None => Sign::Line,
-            Some((port, Foreign { tcp, log, .. })) => {
-                Sign::Port { port, log: log.map(|pattern| pattern.regex()), tcp }
+    ) -> (Waiting, [Option<Lines>; 2]) {
+        let (sender, line) = mpsc::sync_channel(1);
+        let lines = |is_wanted| Some(Lines { sender: sender.clone(), is_wanted });
+        let (sign, lines) = match port.zip(foreign) {
+            None => {
+                let is_sign = Box::new(|line: &str| line.starts_with(READY));
+                (Sign::Line, [lines(is_sign), None])
+            }
+            Some((port, Foreign { tcp, log: None, .. })) => {
+                (Sign::Port { port, log: None, tcp }, [None, None])
+            }
+            // It may print the line on either stream.
+            Some((port, Foreign { tcp, log: Some(pattern), .. })) => {
+                let matches = || {
+                    let pattern = pattern.regex();
+                    lines(Box::new(move |line: &str| pattern.is_match(line)))
+                };
+                let both = [matches(), matches()];
+                (Sign::Port { port, log: Some(pattern.regex()), tcp }, both)
             }
         };
-        Waiting { lines, sign }
+        (Waiting { line, sign }, lines)
     }
 
     /// Waits a moment, and returns the URL of a component that is ready.
     pub(super) fn poll(&mut self) -> Option<String> {
         match &mut self.sign {
             Sign::Line => {
-                let line = next(&self.lines)?;
-                line.strip_prefix("ready ").map(|url| url.trim().to_owned())
+                let line = next(&self.line)?;
+                line.strip_prefix(READY).map(|url| url.trim().to_owned())
             }
             Sign::Port { port, log, tcp } => {
-                if let Some(pattern) = log {
-                    if !next(&self.lines).is_some_and(|line| pattern.is_match(&line)) {
-                        return None;
-                    }
+                if log.is_some() {
+                    next(&self.line)?;
                     *log = None;
                 }
                 if *tcp && !accepts(*port) {
@@ -82,7 +100,25 @@ impl Waiting {
     }
 }
 
-/// Waits a moment for the next line.
+/// Fails unless the URL that a component printed is a place on this host: its load must reach nobody else.
+pub(super) fn check_local(url: &str) -> Result<(), String> {
+    let parsed = wire::url::parse(url)?;
+    let Place::Host(host, port) = &parsed.place else { return Ok(()) };
+    let port = port.unwrap_or(parsed.scheme.port());
+    let addresses = (host.as_str(), port).to_socket_addrs();
+    let addresses = addresses.map_err(|error| format!("`{host}`: {}", plain(&error)))?;
+    // The kernel gives a socket only an address of its own.
+    let is_own = |address: SocketAddr| UdpSocket::bind((address.ip(), 0)).is_ok();
+    match addresses.into_iter().all(is_own) {
+        true => Ok(()),
+        false => Err(format!(
+            "`{host}` is not this host; load a service elsewhere by `where: {{backend: external}}` and \
+             `sut.endpoint`"
+        )),
+    }
+}
+
+/// Waits a moment for the line.
 fn next(lines: &Receiver<String>) -> Option<String> {
     match lines.recv_timeout(POLL_EVERY) {
         Ok(line) => Some(line),

@@ -1,16 +1,19 @@
-//! Removal of what a killed runner left on the host, found by the owner's name in it.
+//! Removal of what a killed runner left on the host. Nothing is touched but what the note of a run of
+//! this user names.
 //!
 //! The kernel's parent-death signal ends processes with their runner; it does not end their own
 //! children, nor remove the control groups and folders. A child is found by its control group, by
 //! its temporary folder, or by its process group.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{confine, leaders, process};
+use super::notes::{self, Left};
+use super::{confine, process};
 use crate::Host;
+use crate::found;
 use crate::host::RunId;
 
 #[cfg(test)]
@@ -51,86 +54,68 @@ impl fmt::Display for Removed {
 
 /// Removes what dead runs left. Something that cannot be removed does not prevent a run.
 pub(crate) fn remove(host: &Host) -> Vec<Removed> {
-    let mut left: BTreeMap<RunId, Left> = BTreeMap::new();
-    for parent in confine::parents(&host.cgroups, &confine::own()) {
-        for (run, path) in named(&parent, GROUP) {
-            left.entry(run).or_default().groups.push(path);
-        }
+    let left = notes::left(&host.runtime);
+    if left.is_empty() {
+        return Vec::new();
     }
-    for (run, path) in named(&host.temporary, FOLDER) {
-        left.entry(run).or_default().folders.push(path);
-    }
-    for (run, pid) in marked_processes(&host.temporary) {
-        left.entry(run).or_default().processes.insert(pid);
-    }
-    left.into_iter()
-        .filter(|(run, _)| !run.is_alive())
-        .map(|(run, left)| left.remove(&run, &host.temporary))
+    let parents = confine::parents(&host.cgroups, &confine::own());
+    let removed = left.into_iter().map(|left| remove_of(left, &parents));
+    removed
+        .filter(|removed| *removed != Removed { pid: removed.pid, ..Removed::default() })
         .collect()
 }
 
-#[derive(Default)]
-struct Left {
-    groups: Vec<PathBuf>,
-    folders: Vec<PathBuf>,
-    processes: BTreeSet<i32>,
-}
-
-impl Left {
-    fn remove(mut self, run: &RunId, temporary: &Path) -> Removed {
-        for &process in &self.processes {
-            process::kill_if(process, || run_of(process, temporary).as_ref() == Some(run));
-        }
-        for group in &self.groups {
-            self.processes.extend(confine::kill_all_in(group));
-        }
-        for leader in self.folders.iter().flat_map(|folder| leaders::recorded(folder)) {
-            for process in leader.processes() {
-                process::kill_if(process, || leader.leads(process));
-                self.processes.insert(process);
-            }
-        }
-        let cgroups = self.groups.iter().map(|group| confine::remove_run(group)).sum();
-        let removed = |folder: &&PathBuf| fs::remove_dir_all(folder).is_ok();
-        Removed {
-            pid: run.pid,
-            processes: self.processes.len(),
-            cgroups,
-            folders: self.folders.iter().filter(removed).count(),
+fn remove_of(left: Left, parents: &[PathBuf]) -> Removed {
+    let groups = groups_of(&left.run, parents);
+    let folder = left.folder.as_deref().filter(|folder| is_of_run(folder));
+    let mut processes: BTreeSet<i32> = BTreeSet::new();
+    processes.extend(folder.into_iter().flat_map(kill_marked));
+    for group in &groups {
+        processes.extend(confine::kill_all_in(group));
+    }
+    for leader in &left.leaders {
+        for process in leader.processes() {
+            process::kill_if(process, || leader.leads(process));
+            processes.insert(process);
         }
     }
-}
-
-fn named(parent: &Path, prefix: &str) -> Vec<(RunId, PathBuf)> {
-    let Ok(entries) = fs::read_dir(parent) else { return Vec::new() };
-    let run = |entry: fs::DirEntry| {
-        let run = RunId::parse(entry.file_name().to_str()?, prefix)?;
-        Some((run, entry.path()))
+    let removed = Removed {
+        pid: left.run.pid,
+        processes: processes.len(),
+        cgroups: groups.iter().map(|group| confine::remove_run(group)).sum(),
+        folders: usize::from(folder.is_some_and(|folder| fs::remove_dir_all(folder).is_ok())),
     };
-    entries.flatten().filter_map(run).collect()
-}
-
-/// Returns the processes whose temporary folder is a run's: every component is started with one.
-fn marked_processes(temporary: &Path) -> Vec<(RunId, i32)> {
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter_map(|pid| Some((run_of(pid, temporary)?, pid))).collect()
-}
-
-/// Kills the processes of one run that are found by their temporary folder.
-pub(crate) fn kill_marked(run: &RunId, temporary: &Path) {
-    for (_, process) in marked_processes(temporary).into_iter().filter(|(of, _)| of == run) {
-        process::kill_if(process, || run_of(process, temporary).as_ref() == Some(run));
+    if groups.iter().chain(left.folder.iter()).all(|path| !path.exists()) {
+        left.end();
     }
+    removed
 }
 
-/// Returns the run whose folder is the temporary folder of this process.
-fn run_of(pid: i32, temporary: &Path) -> Option<RunId> {
-    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
-    let variable = environment
-        .split(|&byte| byte == 0)
-        .find_map(|variable| variable.strip_prefix(b"TMPDIR="))?;
-    let path = Path::new(std::str::from_utf8(variable).ok()?);
-    let run = RunId::parse(path.file_name()?.to_str()?, FOLDER)?;
-    (path.parent() == Some(temporary)).then_some(run)
+/// Returns the control groups of a run.
+fn groups_of(run: &RunId, parents: &[PathBuf]) -> Vec<PathBuf> {
+    let name = format!("{GROUP}{run}");
+    let groups = parents.iter().map(|parent| parent.join(&name));
+    groups.filter(|group| found::check_folder(group).is_ok()).collect()
+}
+
+/// Returns true for a folder of ours that a run made for its temporary files.
+fn is_of_run(folder: &Path) -> bool {
+    let name = folder.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.starts_with(FOLDER)) && found::check_folder(folder).is_ok()
+}
+
+/// Kills the processes whose temporary folder is this one, and returns their numbers: every component
+/// is started with that of its run.
+pub(crate) fn kill_marked(folder: &Path) -> Vec<i32> {
+    let is_marked = |pid: i32| found::is_our_process(pid) && has_folder(pid, folder);
+    let marked: Vec<i32> = process::all().filter(|&pid| is_marked(pid)).collect();
+    marked.iter().for_each(|&pid| process::kill_if(pid, || is_marked(pid)));
+    marked
+}
+
+fn has_folder(pid: i32, folder: &Path) -> bool {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let mut variables = environment.split(|&byte| byte == 0);
+    let folder = folder.as_os_str().as_encoded_bytes();
+    variables.any(|variable| variable.strip_prefix(b"TMPDIR=") == Some(folder))
 }

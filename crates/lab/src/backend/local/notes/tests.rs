@@ -14,13 +14,19 @@ fn group() -> (Child, i32) {
     (leader, line.trim().parse().unwrap())
 }
 
+/// Returns the leader that a dead run noted.
+fn noted(pid: u32) -> Leader {
+    let folder = tempfile::tempdir().unwrap();
+    let mut note = Note::begin(folder.path(), &RunId::next(), Path::new("/none")).unwrap();
+    note.add(pid);
+    drop(note);
+    left(folder.path()).remove(0).leaders.remove(0)
+}
+
 #[test]
 fn the_children_of_a_dead_leader_are_found_by_its_group() {
-    let folder = tempfile::tempdir().unwrap();
     let (mut leader, child) = group();
-    record(folder.path(), leader.id());
-    let recorded = recorded(folder.path());
-    let [known] = &recorded[..] else { panic!("{recorded:?}") };
+    let known = noted(leader.id());
     let mut both = known.processes();
     both.sort_unstable();
     assert_eq!(both, [leader.id() as i32, child]);
@@ -35,10 +41,8 @@ fn the_children_of_a_dead_leader_are_found_by_its_group() {
 
 #[test]
 fn a_group_of_another_boot_or_with_a_reused_number_is_left_alone() {
-    let folder = tempfile::tempdir().unwrap();
     let (mut leader, child) = group();
-    record(folder.path(), leader.id());
-    let known = recorded(folder.path()).remove(0);
+    let known = noted(leader.id());
     let reused = Leader { start: known.start - 1, ..known.clone() };
     assert!(reused.processes().is_empty());
     let of_another_boot = Leader { boot: "another".to_owned(), ..known.clone() };
@@ -46,5 +50,18 @@ fn a_group_of_another_boot_or_with_a_reused_number_is_left_alone() {
     crate::backend::local::process::kill_if(child, || known.leads(child));
     leader.kill().unwrap();
     leader.wait().unwrap();
-    assert_eq!(recorded(&folder.path().join("none")), []);
+}
+
+#[test]
+fn the_note_of_a_living_run_is_not_taken_and_that_of_a_dead_one_only_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = RunId::next();
+    let note = Note::begin(folder.path(), &run, Path::new("/a b")).unwrap();
+    assert!(left(folder.path()).is_empty());
+    drop(note);
+    let mut found = left(folder.path());
+    assert_eq!((found.len(), found[0].folder.as_deref()), (1, Some(Path::new("/a b"))));
+    assert!(left(folder.path()).is_empty(), "another one removes it");
+    found.remove(0).end();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }

@@ -44,14 +44,17 @@ fn last_lines_are_few_short_and_without_control_characters() {
 }
 
 #[test]
-fn lines_are_sent_until_the_receiver_is_gone() {
+fn wanted_lines_are_sent_while_there_is_room_and_a_receiver() {
     let output = Output::new(None, Secrets::default());
-    let (sender, lines) = std::sync::mpsc::channel();
-    pump(&b"starting\nready http://x\nrest"[..], &output, Some(&sender));
-    assert_eq!(lines.try_iter().collect::<Vec<_>>(), ["starting", "ready http://x"]);
-    drop(lines);
-    pump(&b"more\nand more\n"[..], &output, Some(&sender));
-    assert_eq!(output.last_lines(), ["starting", "ready http://x", "restmore", "and more"]);
+    let (sender, received) = std::sync::mpsc::sync_channel(2);
+    let lines = Lines { sender, is_wanted: Box::new(|line| line != "starting") };
+    pump(&b"starting\nready http://x\nrest"[..], &output, Some(&lines));
+    pump(&b"one\ntwo\nthree\n"[..], &output, Some(&lines));
+    assert_eq!(received.try_iter().collect::<Vec<_>>(), ["ready http://x", "one"]);
+    drop(received);
+    pump(&b"more\nand more\n"[..], &output, Some(&lines));
+    let printed = ["starting", "ready http://x", "restone", "two", "three", "more", "and more"];
+    assert_eq!(output.last_lines(), printed);
 }
 
 #[test]

@@ -117,3 +117,29 @@ fn only_the_process_that_is_meant_is_killed() {
     process.reap();
     kill_if(pid, || unreachable!("a process that is gone is not asked about"));
 }
+
+/// As a program that makes itself a daemon: it forks twice, in a session of its own, without our
+/// environment.
+#[test]
+fn a_daemon_is_adopted_and_ended() {
+    adopt_orphans();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let daemon = format!(
+        "setsid env -i sh -c 'echo $$ > {0}.new; mv {0}.new {0}; exec sleep 60' &",
+        file.display()
+    );
+    let process = start(&daemon);
+    end_of(&process);
+    let pid: u32 = loop {
+        if let Ok(text) = std::fs::read_to_string(&file) {
+            break text.trim().parse().unwrap();
+        }
+        rest(std::time::Duration::from_millis(1));
+    };
+    process.signal(Signal::SIGKILL);
+    process.reap();
+    assert!(is_orphan(pid as i32) && state(pid).as_deref() != Some("Z"));
+    end_orphans();
+    assert_eq!(state(pid), None);
+}

@@ -1,0 +1,77 @@
+//! The rule for files and folders that we find and did not just make, in places where others may have
+//! prepared them: they are ours, nobody else can change them, and no link leads to them.
+
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use nix::fcntl::OFlag;
+use nix::unistd::geteuid;
+
+#[cfg(test)]
+mod tests;
+
+/// The most bytes of a file that are read.
+const MOST: u64 = 16 << 20;
+/// The permissions of others to change something.
+const OTHERS_WRITE: u32 = 0o022;
+
+/// Opens a regular file of ours. Nothing in its place can make this wait: not a FIFO, not a device.
+pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+    let file = options.custom_flags(flags.bits()).open(path)?;
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    check(&found)?;
+    Ok(file)
+}
+
+/// Reads a regular file of ours, which is not longer than the files that we write ourselves.
+pub(crate) fn read(file: &File) -> io::Result<String> {
+    let mut text = String::new();
+    let length = file.take(MOST + 1).read_to_string(&mut text)?;
+    if MOST < length as u64 {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    Ok(text)
+}
+
+/// Makes a folder for us alone, or accepts one that is there if it is that.
+pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => check_folder(path),
+        made => made,
+    }
+}
+
+/// Fails unless this is a folder of ours.
+pub(crate) fn check_folder(path: &Path) -> io::Result<()> {
+    let found = fs::symlink_metadata(path)?;
+    if !found.is_dir() {
+        return Err(io::Error::other("it is not a folder"));
+    }
+    check(&found)
+}
+
+fn check(found: &Metadata) -> io::Result<()> {
+    let own = geteuid().as_raw();
+    if found.uid() != own {
+        return Err(io::Error::other(format!("it belongs to user {}, not to {own}", found.uid())));
+    }
+    if found.mode() & OTHERS_WRITE != 0 {
+        return Err(io::Error::other("others may change it"));
+    }
+    Ok(())
+}
+
+/// Returns true for a process that we may have started: its real user is ours. The owner of a program
+/// that changes its user when it starts is not its real user.
+pub(crate) fn is_our_process(pid: i32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let real = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    let real = real.and_then(|users| users.split_whitespace().next()?.parse().ok());
+    real == Some(nix::unistd::getuid().as_raw())
+}

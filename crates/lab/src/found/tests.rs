@@ -1,0 +1,61 @@
+use std::os::unix::fs::PermissionsExt;
+
+use nix::sys::stat::Mode;
+
+use super::*;
+
+/// Returns why a file or folder is refused.
+fn refused(path: &Path) -> String {
+    let of_file = open(path, OpenOptions::new().read(true)).map(drop);
+    let of_folder = make_folder(path);
+    assert!(of_file.is_err() && of_folder.is_err(), "{}", path.display());
+    if path.is_dir() {
+        of_folder.unwrap_err().to_string()
+    } else {
+        of_file.unwrap_err().to_string()
+    }
+}
+
+#[test]
+fn only_regular_files_of_ours_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("good"), "text").unwrap();
+    let file = open(&path("good"), OpenOptions::new().read(true)).unwrap();
+    assert_eq!(read(&file).unwrap(), "text");
+
+    // Opening a FIFO would wait for a writer.
+    nix::unistd::mkfifo(&path("fifo"), Mode::S_IRWXU).unwrap();
+    assert_eq!(refused(&path("fifo")), "it is not a regular file");
+    std::os::unix::fs::symlink(path("good"), path("link")).unwrap();
+    assert!(refused(&path("link")).contains("symbolic link"));
+    fs::write(path("shared"), "text").unwrap();
+    fs::set_permissions(path("shared"), fs::Permissions::from_mode(0o666)).unwrap();
+    assert_eq!(refused(&path("shared")), "others may change it");
+    let long = File::create(path("long")).unwrap();
+    long.set_len(MOST + 1).unwrap();
+    read(&File::open(path("long")).unwrap()).unwrap_err();
+}
+
+#[test]
+fn only_folders_of_ours_are_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    make_folder(&path("new")).unwrap();
+    assert_eq!(fs::metadata(path("new")).unwrap().permissions().mode() & 0o777, 0o700);
+    make_folder(&path("new")).unwrap();
+    fs::set_permissions(path("new"), fs::Permissions::from_mode(0o777)).unwrap();
+    assert_eq!(refused(&path("new")), "others may change it");
+    // Only root can give something to another user.
+    if geteuid().is_root() {
+        fs::set_permissions(path("new"), fs::Permissions::from_mode(0o700)).unwrap();
+        std::os::unix::fs::chown(path("new"), Some(65_534), None).unwrap();
+        assert_eq!(refused(&path("new")), "it belongs to user 65534, not to 0");
+    }
+}
+
+#[test]
+fn a_process_of_ours_has_our_real_user() {
+    assert!(is_our_process(std::process::id() as i32));
+    assert!(!is_our_process(0) && !is_our_process(i32::MAX));
+}

@@ -1,0 +1,117 @@
+//! Files of a results directory, which may come from somebody else: they are regular files, and no link
+//! leads to them. So nothing in their place makes a reader wait, and what is written replaces nothing
+//! outside the directory.
+//!
+//! A file may be read by those who may read its folder.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+#[cfg(test)]
+mod tests;
+
+/// The most bytes of a file that are read.
+const MOST: u64 = 1 << 30;
+
+/// Opens a regular file.
+pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    // A FIFO would wait for its other end.
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file =
+        options.custom_flags(flags).open(path).map_err(|error| match error.raw_os_error() {
+            Some(libc::ELOOP) => io::Error::other("it is a link, not a regular file"),
+            Some(libc::ENXIO) => io::Error::other("it is not a regular file"),
+            _ => error,
+        })?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is not a regular file")),
+    }
+}
+
+/// Reads a regular file.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = open(path, OpenOptions::new().read(true))?;
+    file.take(MOST + 1).read_to_end(&mut bytes)?;
+    match MOST < bytes.len() as u64 {
+        true => Err(io::Error::other("it is longer than 1 GiB")),
+        false => Ok(bytes),
+    }
+}
+
+/// Creates a file in place of what has its name.
+pub fn create(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    new_file(path)
+}
+
+/// Writes a file so that a reader sees the old or the new contents, never a part.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = folder_of(path);
+    let new = tempfile::Builder::new()
+        .prefix(NEW)
+        .permissions(PermissionsExt::from_mode(of_files(folder)?))
+        .tempfile_in(folder)?;
+    new.as_file().write_all(bytes)?;
+    new.as_file().sync_all()?;
+    new.persist(path)?;
+    sync_folder(folder)
+}
+
+/// Writes a new file, durably once its folder is synced.
+pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = new_file(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Makes a folder that the same may read as the folder that it is in, or accepts one that is there.
+pub fn make_folder(path: &Path) -> io::Result<()> {
+    let mode = mode_of(folder_of(path))?;
+    match DirBuilder::new().mode(mode).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => check_folder(path),
+        made => made,
+    }
+}
+
+/// Fails unless this is a folder, and no link to one.
+pub(crate) fn check_folder(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path)?.is_dir() {
+        true => Ok(()),
+        false => Err(io::Error::other("it is not a folder")),
+    }
+}
+
+/// Syncs a folder: only then a new file, folder or name in it is durable.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// The beginning of the name of a file that is being written.
+pub(crate) const NEW: &str = ".new-";
+
+fn new_file(path: &Path) -> io::Result<File> {
+    let mode = of_files(folder_of(path))?;
+    OpenOptions::new().write(true).create_new(true).mode(mode).open(path)
+}
+
+/// Returns the folder of a path.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
+}
+
+fn mode_of(folder: &Path) -> io::Result<u32> {
+    Ok(fs::metadata(folder)?.permissions().mode() & 0o777)
+}
+
+/// The permissions of the files in a folder.
+pub(crate) fn of_files(folder: &Path) -> io::Result<u32> {
+    Ok(mode_of(folder)? & 0o666 | 0o600)
+}

@@ -1,0 +1,61 @@
+use super::*;
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn only_regular_files_are_read_and_no_link_is_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("private"), "private").unwrap();
+    std::os::unix::fs::symlink(path("private"), path("link")).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(path("fifo")).status().unwrap().success());
+    for (name, why) in [
+        ("link", "it is a link, not a regular file"),
+        ("fifo", "it is not a regular file"),
+        (".", "it is not a regular file"),
+    ] {
+        assert_eq!(read(&path(name)).unwrap_err().to_string(), why, "{name}");
+        let opened = open(&path(name), OpenOptions::new().append(true));
+        assert!(opened.is_err(), "{name}");
+    }
+    assert_eq!(read(&path("private")).unwrap(), b"private");
+}
+
+#[test]
+fn what_is_written_replaces_a_link_and_not_its_target() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("precious"), "kept").unwrap();
+    for write in
+        [|path: &Path| replace(path, b"new"), |path: &Path| create(path)?.write_all(b"new")]
+    {
+        std::os::unix::fs::symlink(path("precious"), path("link")).unwrap();
+        write(&path("link")).unwrap();
+        assert_eq!(read(&path("link")).unwrap(), b"new");
+        fs::remove_file(path("link")).unwrap();
+    }
+    std::os::unix::fs::symlink(path("precious"), path("link")).unwrap();
+    write_new(&path("link"), b"new").unwrap_err();
+    assert_eq!(fs::read(path("precious")).unwrap(), b"kept");
+    let names = fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(names, 2, "a file that was being written is left");
+}
+
+#[test]
+fn files_and_folders_are_readable_as_their_folder_is() {
+    let folder = tempfile::tempdir().unwrap();
+    for (of_folder, of_file) in [(0o700, 0o600), (0o755, 0o644)] {
+        let path = folder.path().join(format!("{of_folder:o}"));
+        fs::create_dir(&path).unwrap();
+        fs::set_permissions(&path, PermissionsExt::from_mode(of_folder)).unwrap();
+        replace(&path.join("a"), b"").unwrap();
+        create(&path.join("b")).unwrap();
+        make_folder(&path.join("inner")).unwrap();
+        assert_eq!(
+            ["a", "b", "inner"].map(|name| mode(&path.join(name))),
+            [of_file, of_file, of_folder]
+        );
+    }
+}

@@ -267,11 +267,7 @@ pub fn passwords_kept(text: &str, kept: &mut dyn FnMut(&str) -> String) -> Strin
         result += "://";
         let mut authority = authority_at(behind);
         let word = &behind[..behind.find(ends_word).unwrap_or(behind.len())];
-        let port = authority.split_once(':').map(|(_, port)| port);
-        let has_no_port = port.is_some_and(|port| !port.bytes().all(|byte| byte.is_ascii_digit()));
-        // The password has a character that ends an authority.
-        if !authority.contains(['@', '['])
-            && has_no_port
+        if wire::url::ends_in_password(authority, &word[authority.len()..])
             && let Some(at) = word.rfind('@')
         {
             let host = authority_at(&word[at..]);

@@ -14,6 +14,13 @@ local getmetatable, newproxy = getmetatable, newproxy
 math.randomseed(host.seed)
 if host.is_seed_final then math.randomseed = function() end end
 
+-- The end of the process is the host's: a script that ended it would decide its exit code, and lose the
+-- result.
+
+os.exit = function()
+   error("`os.exit` would end the load without its result; call `wrk.thread:stop()`, or `error`", 2)
+end
+
 -- Output. If the host prints its result to standard output, only the host writes there.
 
 local stdout = io.stdout

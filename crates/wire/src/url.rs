@@ -99,8 +99,8 @@ pub fn parse(url: &str) -> Result<Url, String> {
 }
 
 /// Returns true if what seems to be the authority of a URL is the beginning of its user information: the
-/// password has a character that ends an authority.
-fn ends_in_password(authority: &str, behind: &str) -> bool {
+/// password has a character that ends an authority. `behind` is what follows in the URL.
+pub fn ends_in_password(authority: &str, behind: &str) -> bool {
     let port = authority.rsplit_once(':').map(|(_, port)| port);
     let is_none = |port: &str| !port.bytes().all(|byte| byte.is_ascii_digit());
     !authority.contains(['@', '[']) && port.is_some_and(is_none) && behind.contains('@')

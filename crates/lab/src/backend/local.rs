@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -704,9 +705,17 @@ fn died(running: &Running) -> Option<Stop> {
     for pump in &running.pumps {
         let _ = pump.recv_timeout(LAST_WORDS);
     }
+    let end = process::end_in_words(status);
+    let why = match (running.group.killed_for_memory(), status.signal()) {
+        (0, _) => end,
+        (_, Some(nix::libc::SIGKILL)) => {
+            "was killed by the kernel at its `memory_limit`".to_owned()
+        }
+        _ => format!("{end}, as the kernel had killed a process of it at its `memory_limit`,"),
+    };
     Some(Stop::Died {
         component: running.replica.name.clone(),
-        why: process::end_in_words(status),
+        why,
         last_lines: running.output.last_lines(),
     })
 }

@@ -513,16 +513,18 @@ fn attempt(
         false => counted as u32,
     };
     if purpose == Purpose::Trial && budget.trials.0 <= trials {
+        let deaths = deaths(journal);
         return refused(match has_rules(resolved) {
-            true => format!("no stop rule fired in the {trials} trials allowed"),
-            false => format!("the {trials} trials allowed were not enough"),
+            true => format!("no stop rule fired in the {trials} trials allowed{deaths}"),
+            false => format!("the {trials} trials allowed were not enough{deaths}"),
         });
     }
     let next = trial::planned_length(resolved, purpose);
     if let Some(time) = budget.time.filter(|time| **time < spent.time + next) {
+        let deaths = deaths(journal);
         return refused(match has_rules(resolved) {
-            true => format!("no stop rule fired in the {} allowed", *time),
-            false => format!("the {} allowed were not enough", *time),
+            true => format!("no stop rule fired in the {} allowed{deaths}", *time),
+            false => format!("the {} allowed were not enough{deaths}", *time),
         });
     }
     let repeats_invalid = failed.last().is_some_and(|entry| entry.status == Status::Invalid);
@@ -551,6 +553,19 @@ fn attempt(
     let await_calm = repeats_invalid.then(|| left.saturating_sub(next).min(longest));
     let attempt = failed.len() as u32 + 1;
     Ok(Attempt { purpose, asked: load, repetition, attempt, await_calm, why: None, bracket: None })
+}
+
+/// Returns how often the system died in trials, and the last reason; nothing if it never did.
+fn deaths(journal: &[Entry]) -> String {
+    let aborted: Vec<&Entry> =
+        trials(journal).filter(|entry| entry.status == Status::Aborted).collect();
+    match aborted.last() {
+        None => String::new(),
+        Some(last) => {
+            let reason = last.reasons.join("\n  ");
+            format!("; the system died in {} of them, the last time: {reason}", aborted.len())
+        }
+    }
 }
 
 /// Returns true if a stop rule ends the search.

@@ -26,7 +26,7 @@ pub(super) fn apply(
         };
         let at = source.find(&format!("{name}:"), name);
         spec = patched(&spec, &[patch]).map_err(|(path, Described { message, label })| {
-            let message = format!("profile `{name}`, {path}: {message}");
+            let message = format!("profile `{name}`, {}", placed(&path, message));
             source.error(message, at, &label)
         })?;
     }
@@ -49,8 +49,8 @@ pub(super) fn apply(
         };
         let settings: Vec<String> =
             settings.iter().map(|one| format!("--set {}", shown(one))).collect();
-        let path = if path.is_empty() { path } else { format!("{path}: ") };
-        source.error(format!("{}: {path}{message}", settings.join(" ")), None, &label)
+        let message = format!("{}: {}", settings.join(" "), placed(&path, message));
+        source.error(message, None, &label)
     })
 }
 
@@ -193,9 +193,13 @@ fn retyped(document: &Value) -> Result<Spec, (String, Described)> {
 
 /// Reads a patched document; an error is its message, with the path, and the remedy.
 pub(super) fn typed(document: &Value) -> Result<Spec, (String, String)> {
-    retyped(document).map_err(|(path, Described { message, label })| {
-        (if path.is_empty() { message } else { format!("{path}: {message}") }, label)
-    })
+    retyped(document)
+        .map_err(|(path, Described { message, label })| (placed(&path, message), label))
+}
+
+/// Returns a message with its path, unless it is about the whole spec.
+fn placed(path: &str, message: String) -> String {
+    if path.is_empty() { message } else { format!("{path}: {message}") }
 }
 
 /// Returns `a.b.c=value` as a patch; the value is read as a YAML word or list.

@@ -32,6 +32,14 @@ fn socket_has_the_wall_clock_and_sleep() {
 }
 
 #[test]
+fn a_script_cannot_end_the_process() {
+    for text in ["\nos.exit(0)", "\nos.exit()", "\nlocal function leave() os.exit(1) end leave()"] {
+        let Fault(what) = Setting::default().script(text).unwrap_err();
+        assert!(what.starts_with("scripts/mine.lua:2: `os.exit` would end the load"), "{what}");
+    }
+}
+
+#[test]
 fn socket_explains_what_it_lacks() {
     let Fault(what) = Setting::default()
         .script("package.path, package.cpath = '', ''\nlocal tcp = require('socket').tcp")

@@ -68,6 +68,9 @@ impl Target {
     }
 }
 
+/// The most targets of a load. Each has ten histograms on each shard.
+const MOST_TARGETS: usize = 256;
+
 /// Reads the URLs and looks their names up, once.
 pub(crate) fn resolve(
     urls: &[String],
@@ -75,6 +78,11 @@ pub(crate) fn resolve(
     secrets: &Secrets,
 ) -> anyhow::Result<Vec<Target>> {
     let (given, of) = (finding.addresses.len(), urls.len());
+    ensure!(
+        of <= MOST_TARGETS,
+        "{of} URLs: a load has {MOST_TARGETS} at most, as each has its own distributions (3 MB for each core \
+         that makes load); start several loads, and combine their documents by `benchwright merge`"
+    );
     ensure!(
         given == 1 || given == of,
         "--address is given {given} times for {of} URLs; give it once for all, or once for each"

@@ -239,6 +239,18 @@ impl Group {
         }
     }
 
+    /// Returns how many of its processes the kernel has killed because the group reached its memory limit.
+    pub(crate) fn killed_for_memory(&self) -> u64 {
+        // Version 2 and version 1 name the file differently.
+        let files = ["memory.events", "memory.oom_control"];
+        let paths = self.folders.iter().flat_map(|folder| files.map(|file| folder.join(file)));
+        let count = |path: PathBuf| -> Option<u64> {
+            let text = fs::read_to_string(path).ok()?;
+            text.lines().find_map(|line| line.strip_prefix("oom_kill "))?.trim().parse().ok()
+        };
+        paths.filter_map(count).max().unwrap_or(0)
+    }
+
     /// Kills the processes that are left in it and removes it.
     pub(crate) fn remove(&self) {
         for folder in &self.folders {

@@ -304,14 +304,18 @@ fn a_runs_folder_is_its_own_alone() {
 #[test]
 fn a_missing_folder_for_temporary_files_is_named_with_the_remedy() {
     let stage = Stage::new("");
-    let host = Host { temporary: "/nonexistent".into(), ..stage.host.clone() };
+    let missing = stage.folder.path().join("missing");
+    let host = Host { temporary: missing.clone(), ..stage.host.clone() };
     let mut local = Local::new(host);
     local.prepare(&stage.read(&Stage::text(SERVER))).unwrap();
     let Stop::NoAnswer(why) = local.start(&[server("exec sleep 60")]).unwrap_err() else {
         panic!()
     };
-    let expected = "cannot make a folder for temporary files in /nonexistent: no such file or \
-                    directory; set TMPDIR to a folder that you may write to";
+    let expected = format!(
+        "cannot make a folder for temporary files in {}: no such file or directory; set TMPDIR to a folder \
+         that you may write to",
+        missing.display()
+    );
     assert_eq!(why.to_string(), expected);
 }
 
@@ -559,12 +563,13 @@ fn a_memory_limit_is_kept_where_there_are_control_groups() {
     let is_kept =
         answer.trials[0].warnings.iter().all(|warning| !warning.contains("its memory limit"));
     let expected = if is_kept && answer.trials[0].status == Status::Aborted {
-        "server ended with 9 in mid-trial"
+        "server ended with 9, as the kernel had killed a process of it at its `memory_limit`, in mid-trial"
     } else {
         "`server` runs without its memory limit of 16MiB: "
     };
     let messages = [&answer.trials[0].reasons[..], &answer.trials[0].warnings].concat();
     assert!(messages.iter().any(|text| text.starts_with(expected)), "{messages:?}");
+    assert_eq!(answer.summary.contains("memory_limit"), !expected.contains("without"));
     stage.assert_nothing_left();
 }
 

@@ -181,6 +181,20 @@ fn a_trial_is_repeated_as_often_as_allowed_and_no_more() {
     }
 }
 
+/// The first thing to know is that the system dies, and not that trials are missing.
+#[test]
+fn a_budget_that_deaths_used_up_says_so() {
+    let resolved = capacity("trials: 2");
+    let mut journal = probed(&resolved);
+    for _ in 0..2 {
+        let next = next(&resolved, &journal);
+        journal.push(entry(&next, Status::Aborted, 600.0));
+    }
+    let expected = "no stop rule fired in the 2 trials allowed; the system died in 2 of them, the last time: \
+                    disturbed";
+    assert_eq!(why(&resolved, &journal), expected);
+}
+
 /// A journal is read from its file: the rate in it must be the rate that is asked for.
 #[test]
 fn a_rate_that_is_not_a_round_number_is_recognized_in_the_journal() {

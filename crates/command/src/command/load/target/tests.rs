@@ -126,3 +126,13 @@ fn a_socket_in_the_file_system_is_a_target() {
         assert!(error.contains("names no socket"), "{error}");
     }
 }
+
+#[test]
+fn a_load_has_a_bounded_number_of_targets() {
+    let all = ["127.0.0.1".to_owned()];
+    let finding = Finding { addresses: &all, ..Finding::default() };
+    let of = |count| resolve(&vec!["http://a/".to_owned(); count], &finding, &Secrets::default());
+    assert_eq!(of(MOST_TARGETS).unwrap().len(), MOST_TARGETS);
+    let error = of(MOST_TARGETS + 1).err().unwrap().to_string();
+    assert!(error.starts_with("257 URLs: a load has 256 at most, as each has its own"), "{error}");
+}

@@ -83,10 +83,12 @@ pub(crate) fn json(document: &impl serde::Serialize) -> String {
     format!("{text}\n")
 }
 
-/// Returns a text with control characters written out, as `\u001b`: so a JSON document stays one. Ends of
-/// lines and tabs stay, and so do all texts without others.
+/// Returns a text with control characters written out, as `\u001b`: so a JSON document stays one. Those that
+/// change the direction of a text are among them. Ends of lines and tabs stay, and so do all texts without
+/// others.
 fn harmless(text: &str) -> Cow<'_, str> {
-    let is_kept = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
+    let turns = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let is_kept = |c: char| !(c.is_control() || turns(c)) || matches!(c, '\n' | '\t');
     if text.chars().all(is_kept) {
         return Cow::Borrowed(text);
     }

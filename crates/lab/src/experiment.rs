@@ -171,6 +171,10 @@ fn only_budget(set: &[String]) -> Result<(), Error> {
 /// Returns the words behind `benchwright resume DIRECTORY` with which a run makes further trials, if it has
 /// no answer or only a bound: none if its allowances need only begin again, otherwise a larger budget.
 fn go_on(resolved: &Resolved, journal: &[Entry]) -> Option<Vec<String>> {
+    if 0 < resolved.secrets.plain() {
+        // They are not kept, so that it cannot be resumed.
+        return None;
+    }
     let last = journal.last()?.trial;
     let budget = &resolved.spec.budget;
     let trials = format!("budget.trials={}", u64::from(budget.trials.0) * 2);

@@ -167,8 +167,11 @@ pub fn of_trial(answer: &Answer, number: u32) -> Result<Vec<Sentence>, Error> {
     let is_failing = observed.is_some_and(Observed::is_failing);
     let status = match entry.status {
         Status::Valid if is_failing && of_foreign.is_none() => &format!(
-            "{VALID_OF_FAILING}: the generator was punctual and lost nothing, and its machine was \
-                 undisturbed"
+            "{VALID_OF_FAILING}: the generator was punctual and lost nothing, and {}",
+            match entry.disturbed.is_empty() {
+                true => "its machine was undisturbed",
+                false => "others used the CPUs of the system",
+            }
         ),
         Status::Valid if of_foreign.is_some() => of_foreign.as_deref().unwrap_or_default(),
         Status::Valid if entry.is_valid_but_disturbed() => {
@@ -186,7 +189,9 @@ pub fn of_trial(answer: &Answer, number: u32) -> Result<Vec<Sentence>, Error> {
             "not valid: its times say nothing about the system; but no calmer machine would change that \
              the service answered all requests wrongly"
         }
-        Status::Invalid => "not valid: it says nothing about the system, and was repeated",
+        Status::Invalid => {
+            "not valid: it says nothing about the system, and is repeated while the budget allows"
+        }
         Status::Aborted => "aborted: the system ended in it",
     };
     sentences.push(sentence("validity", status.to_owned()));
@@ -244,7 +249,8 @@ fn of_search(search: &Search, trials: &[&Entry]) -> Vec<Sentence> {
         true => of_given(search, trials),
         false => of_searched(search, trials),
     };
-    let end = format!("{}, after {} trials", search.stopped_by, search.trials);
+    let trials = if search.trials == 1 { "1 trial" } else { &format!("{} trials", search.trials) };
+    let end = format!("{}, after {trials}", search.stopped_by.trim_end_matches('.'));
     sentences.push(sentence("end", end));
     sentences
 }

@@ -16,6 +16,9 @@ mod tests;
 const MOST: u64 = 16 << 20;
 /// The permissions of others to change something.
 const OTHERS_WRITE: u32 = 0o022;
+/// The permission of everybody to change something, and the bit that restricts it to what is their own.
+const OTHER_WRITES: u32 = 0o002;
+const STICKY: u32 = 0o1000;
 
 /// Opens a regular file of ours. Nothing in its place can make this wait: not a FIFO, not a device.
 pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
@@ -44,6 +47,19 @@ pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => check_folder(path),
         made => made,
+    }
+}
+
+/// Fails if others could put another folder in the place of one in this folder.
+pub(crate) fn check_place(path: &Path) -> io::Result<()> {
+    let found = fs::metadata(path)?;
+    let is_trusted = [geteuid().as_raw(), 0].contains(&found.uid());
+    if !is_trusted {
+        return Err(io::Error::other(format!("it belongs to user {}", found.uid())));
+    }
+    match found.mode() & OTHER_WRITES != 0 && found.mode() & STICKY == 0 {
+        true => Err(io::Error::other("others may change it, and it is not sticky")),
+        false => Ok(()),
     }
 }
 

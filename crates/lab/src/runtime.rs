@@ -2,6 +2,7 @@
 //! of the host and the notes of what each run has made.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
@@ -15,6 +16,7 @@ mod tests;
 /// The variable that chooses another folder, such as for tests that run beside an experiment.
 pub const VARIABLE: &str = "BENCHWRIGHT_RUNTIME";
 const NAME: &str = "benchwright";
+const REMEDY: &str = "set BENCHWRIGHT_RUNTIME to a folder of your own";
 
 /// Returns the runtime folder of this user: in a place where nobody else can prepare it, if there is one.
 pub fn folder() -> PathBuf {
@@ -39,12 +41,22 @@ fn chosen(variable: Option<OsString>, user: u32, system: &Path) -> PathBuf {
 
 /// Makes the runtime folder if it is missing.
 pub(crate) fn make(path: &Path) -> anyhow::Result<()> {
-    found::make_folder(path).map_err(|error| {
-        anyhow!(
-            "{}, the folder for the lock and the notes of runs, cannot be used: {}; remove it, or set \
-             {VARIABLE} to a folder of your own",
-            path.display(),
-            crate::spec::plain(&error)
-        )
-    })
+    let checked = |folder: &Path, made: io::Result<()>| {
+        let folder = folder.display().to_string();
+        made.map_err(|error| {
+            let why = crate::spec::plain(&error);
+            anyhow!("the folder {folder} cannot be used for the lock and the notes of runs: {why}; {REMEDY}")
+        })
+    };
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        checked(parent, found::check_place(parent))?;
+    }
+    checked(path, found::make_folder(path))
+}
+
+/// Returns why the runtime folder cannot be used, if it cannot. It may be missing: then it will be made.
+pub fn problem(path: &Path) -> Option<String> {
+    let is_missing = !path.exists() && path.parent().is_some_and(Path::exists);
+    let checked = if is_missing { Ok(()) } else { make(path) };
+    checked.err().map(|error| error.to_string())
 }

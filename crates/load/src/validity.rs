@@ -38,6 +38,8 @@ const BUSY: f64 = 0.7;
 const OTHERS_UNNOTICED: f64 = 0.02;
 /// The share of its maximum that a generator may use before its results become doubtful.
 const SURE: f64 = 0.5;
+/// The share of the connections that are in use, on average, if requests wait for one.
+const CONNECTIONS_IN_USE: f64 = 0.9;
 const RETRANSMITS_UNNOTICED: f64 = 0.001;
 /// The time that opening connections may take in any case.
 const OPENING_UNNOTICED: Nanos = Nanos::from_millis(500);
@@ -331,6 +333,16 @@ fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Ju
              so its quantiles depend on the duration",
             grouped(rate(total.completed_inside)),
             grouped(rate(total.intended)),
+        ));
+    }
+    let each = total.service.mean().unwrap_or_default().as_secs_f64();
+    let in_use = each * total.service.count() as f64 / seconds;
+    let connections = plan.connections();
+    if judgement.saturated == Some(true) && CONNECTIONS_IN_USE * connections as f64 <= in_use {
+        judgement.findings.push(format!(
+            "requests waited for one of the {} connections, which were all in use: with more of them the \
+             target may complete more",
+            counted(connections as u64),
         ));
     }
     if 0 < total.outcome(Outcome::Dropped) {

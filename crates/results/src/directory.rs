@@ -15,10 +15,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use nix::unistd::geteuid;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -413,11 +414,15 @@ impl Directory {
         let text = text.split(" (os error").next().unwrap_or(&text);
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                let directory = self.path.display();
-                let problem = format!(
-                    "{text}; the finished trials are safe: make room, and go on with `benchwright resume \
-                     {directory}`"
-                );
+                let journal = fs::metadata(self.path.join("journal.jsonl"));
+                let problem = match journal.is_ok_and(|journal| 0 < journal.len()) {
+                    true => format!(
+                        "{text}; the finished trials are safe: make room, and go on with `benchwright resume \
+                         {}`",
+                        self.path.display()
+                    ),
+                    false => format!("{text}; no trial was finished: make room, and run it again"),
+                };
                 self.error(name, &problem)
             }
             _ => self.error(name, text),
@@ -456,14 +461,31 @@ fn make_folders(path: &Path, readers: Readers) -> io::Result<()> {
     if !parent.exists() {
         make_folders(parent, Readers::Shared)?;
     }
+    let found = fs::symlink_metadata(parent)?;
+    if found.is_symlink() && ![geteuid().as_raw(), 0].contains(&found.uid()) {
+        return Err(io::Error::other(format!(
+            "{} is a link of user {}",
+            parent.display(),
+            found.uid()
+        )));
+    }
     match DirBuilder::new().mode(mode).create(path) {
         Ok(()) => regular::sync_folder(parent),
         Err(_) if path.is_dir() => match readers {
+            _ if !is_own(path)? => Err(io::Error::other(
+                "it belongs to another user; name a folder of your own by --out",
+            )),
             Readers::Owner => fs::set_permissions(path, PermissionsExt::from_mode(mode)),
             Readers::Shared => Ok(()),
         },
         Err(error) => Err(error),
     }
+}
+
+/// Returns true if a folder is ours, and so is the link that leads to it, if any.
+fn is_own(path: &Path) -> io::Result<bool> {
+    let owners = [fs::symlink_metadata(path)?.uid(), fs::metadata(path)?.uid()];
+    Ok(owners == [geteuid().as_raw(); 2])
 }
 
 fn size_of(path: &Path) -> u64 {

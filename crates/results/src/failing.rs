@@ -291,8 +291,15 @@ pub fn missed_in_words(load: &Load, objectives: &[Judged]) -> Option<String> {
     let Counts { ok, intended, .. } = load.total.counts;
     let declares = |judged: &Judged| matches!(judged.slo, Slo::Failures { .. });
     (!objectives.iter().any(declares) && is_missed(load, objectives)).then(|| {
+        // Only a share that the same load would keep.
+        let percent = (100.0 * (1.0 - ok as f64 / intended as f64)).ceil();
+        let allows = match percent < 100.0 {
+            true => format!(", or allow so many by --slo 'failures<={percent}%'"),
+            false => String::new(),
+        };
         format!(
-            "{} of {} requests succeeded, fewer than half; --slo 'failures<=60%' would allow more failures",
+            "{} of {} requests succeeded, fewer than half; see what was asked and what the service \
+             answers{allows}",
             counted(ok),
             counted(intended)
         )

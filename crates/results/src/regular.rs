@@ -9,6 +9,8 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
+use nix::libc;
+
 #[cfg(test)]
 mod tests;
 

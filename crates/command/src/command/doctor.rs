@@ -95,8 +95,10 @@ fn one_machine(resolved: Option<&Resolved>, arguments: &cli::Doctor) -> Result<E
     };
     let shown = show(&doctor, host::now() - begun, arguments.json);
     if is_live && !arguments.json {
-        let runtime = host.runtime.display();
-        output::result(&format!("the lock and the notes of your runs are in {runtime}\n"))?;
+        let place =
+            format!("the lock and the notes of your runs are in {}", host.runtime.display());
+        let text = lab::runtime::problem(&host.runtime).unwrap_or(place);
+        output::result(&format!("{text}\n"))?;
     }
     shown
 }

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder};
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,7 @@ use crate::calm::Calm;
 use crate::doctor::Wanted;
 use crate::host::{self, RunId};
 use crate::spec::{self, Cpus, Exchange, Literal, Port, Resolved, Run, Written};
-use crate::{Host, generator, http};
+use crate::{Host, found, generator, http};
 use confine::{Confinement, Group};
 use lock::Lock;
 use notes::Note;
@@ -192,7 +193,7 @@ impl Local {
         let (waiting, [for_stdout, for_stderr]) = Waiting::new(own.port, service.foreign.clone());
         let (stdout, stderr) = process.take_output();
         let of_stdout = output.clone();
-        let of_stderr = output.clone();
+        let of_stderr = output.of_stderr();
         let pumps = vec![
             in_background(move || output::pump(stdout, &of_stdout, for_stdout.as_ref())),
             in_background(move || output::pump(stderr, &of_stderr, for_stderr.as_ref())),
@@ -616,6 +617,15 @@ impl RunFolder {
         if let Some(path) = self.path() {
             return Ok(path.to_owned());
         }
+        let refused = |error: io::Error| {
+            anyhow!(
+                "cannot make a folder for temporary files in {}: {}; set TMPDIR to a folder that you may \
+                 write to",
+                self.temporary.display(),
+                spec::plain(&error)
+            )
+        };
+        found::check_place(&self.temporary).map_err(refused)?;
         // In a folder that everybody can write to, nobody can have guessed its name.
         let random = getrandom::u64().context("asking the kernel for a random number")?;
         let name = format!("{}{}-{random:016x}", remains::FOLDER, self.run);
@@ -624,12 +634,7 @@ impl RunFolder {
         let note = Note::begin(&self.runtime, &self.run, &path)?;
         if let Err(error) = DirBuilder::new().mode(0o700).create(&path) {
             note.end();
-            return Err(anyhow!(
-                "cannot make a folder for temporary files in {}: {}; set TMPDIR to a folder that you may \
-                 write to",
-                self.temporary.display(),
-                spec::plain(&error)
-            ));
+            return Err(refused(error));
         }
         self.made = Some((path.clone(), note));
         Ok(path)

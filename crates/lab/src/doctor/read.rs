@@ -158,8 +158,14 @@ impl Reader {
             if full.is_dir() {
                 return Ok(String::new());
             }
+            // Recorded files may be anything: a FIFO would wait for its other end.
+            let flags = OFlag::O_NONBLOCK.bits();
+            let file = OpenOptions::new().read(true).custom_flags(flags).open(&full)?;
+            if !file.metadata()?.is_file() {
+                return Err(io::Error::other("it is not a regular file"));
+            }
             let mut bytes = Vec::new();
-            File::open(&full)?.take(MOST_BYTES).read_to_end(&mut bytes)?;
+            file.take(MOST_BYTES).read_to_end(&mut bytes)?;
             Ok(String::from_utf8_lossy(&bytes).into_owned())
         };
         let text: io::Result<String> = read();

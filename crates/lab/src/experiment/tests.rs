@@ -717,7 +717,7 @@ fn a_run_whose_requests_were_all_answered_wrongly_says_so_first_and_is_not_repea
     };
     expect![[r#"
         verdict: 404 for 50 of 50 requests to /fast/ (trial 1); the service fails: no request succeeded; correct the workload or the service, and run it again
-        end: no request succeeded; correct the workload or the service, and run it again, after 1 trials
+        end: no request succeeded; correct the workload or the service, and run it again, after 1 trial
         validity: 0 of 1 trials valid; not valid: 1
         not valid: generator late: trials 1
     "#]].assert_eq(&explained(crate::explanation::of_run(&answer)));

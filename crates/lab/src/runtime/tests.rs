@@ -1,4 +1,5 @@
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 
@@ -22,5 +23,18 @@ fn a_folder_that_somebody_else_could_use_is_refused_with_the_remedy() {
     let path = folder.path().join("shared");
     fs::write(&path, "").unwrap();
     let error = make(&path).unwrap_err().to_string();
-    assert!(error.contains("cannot be used: it is not a folder; remove it, or set"), "{error}");
+    assert!(error.contains("it is not a folder; set BENCHWRIGHT_RUNTIME to"), "{error}");
+    assert_eq!(problem(&path).as_ref(), Some(&error));
+    assert_eq!(problem(&folder.path().join("new")), None);
+    let error = make(&folder.path().join("missing/inner")).unwrap_err().to_string();
+    assert!(error.contains("missing cannot be used"), "{error}");
+
+    // Others could put another folder in its place.
+    let open = folder.path().join("open");
+    fs::create_dir(&open).unwrap();
+    fs::set_permissions(&open, PermissionsExt::from_mode(0o777)).unwrap();
+    let error = make(&open.join("runtime")).unwrap_err().to_string();
+    assert!(error.contains("others may change it, and it is not sticky"), "{error}");
+    fs::set_permissions(&open, PermissionsExt::from_mode(0o1777)).unwrap();
+    make(&open.join("runtime")).unwrap();
 }

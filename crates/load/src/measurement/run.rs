@@ -106,7 +106,12 @@ fn spawn<'scope, T: Send + 'scope>(
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> Result<thread::ScopedJoinHandle<'scope, T>, Failure> {
     let spawned = thread::Builder::new().spawn_scoped(scope, work);
-    spawned.map_err(|error| Failure::Machine(format!("starting a thread: {error}")))
+    spawned.map_err(|error| {
+        Failure::Machine(format!(
+            "starting a thread: {error}; raise the limit of processes (`ulimit -u`, or `pids.max` of the \
+             control group)"
+        ))
+    })
 }
 
 /// A panic in a thread is a panic of the measurement.

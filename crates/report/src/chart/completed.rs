@@ -141,6 +141,9 @@ fn summary(run: &Run, points: &[Point]) -> String {
     let Some(maximum) = &run.maximum else {
         let why = match points.iter().any(|point| point.trial.answers()) {
             true if run.fixed => "The load was given, so it shows no maximum.",
+            true if points.iter().all(|point| point.observed.is_failing()) => {
+                "Most requests failed, so no trial shows a maximum."
+            }
             true => "The search was for the capacity, not for the maximum.",
             false => "No valid trial shows a maximum yet.",
         };

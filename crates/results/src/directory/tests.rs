@@ -397,10 +397,40 @@ fn impossible_results_are_named() {
 #[test]
 fn a_full_disk_says_that_what_is_finished_is_safe_and_how_to_go_on() {
     let (_folder, directory) = fresh();
-    let why = directory.failed("journal.jsonl", &io::ErrorKind::StorageFull.into()).to_string();
+    let full = || directory.failed("journal.jsonl", &io::ErrorKind::StorageFull.into()).to_string();
+    assert!(full().ends_with("no trial was finished: make room, and run it again"), "{}", full());
+    append(&directory, Entry::aborted(1), &files()).unwrap();
+    let why = full();
     let expected = format!(
         "the finished trials are safe: make room, and go on with `benchwright resume {}`",
         directory.path().display()
     );
     assert!(why.ends_with(&expected), "{why}");
+}
+
+/// Only root can give something to another user.
+#[test]
+fn results_are_not_written_where_somebody_else_prepared_a_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, link) = (folder.path().join("of_another"), folder.path().join("link"));
+    fs::create_dir(&path).unwrap();
+    if !geteuid().is_root() || std::os::unix::fs::chown(&path, Some(65_534), None).is_err() {
+        return;
+    }
+    let why = create(&path).unwrap_err().to_string();
+    assert!(
+        why.ends_with("it belongs to another user; name a folder of your own by --out"),
+        "{why}"
+    );
+    let own = folder.path().join("own");
+    fs::create_dir(&own).unwrap();
+    std::os::unix::fs::symlink(&own, &link).unwrap();
+    create(&link).unwrap();
+    fs::remove_dir_all(&own).unwrap();
+    fs::create_dir(&own).unwrap();
+    std::os::unix::fs::lchown(&link, Some(65_534), None).unwrap();
+    for path in [link.clone(), link.join("inner")] {
+        create(&path).unwrap_err();
+    }
+    assert_eq!(fs::read_dir(&own).unwrap().count(), 0);
 }

@@ -73,6 +73,7 @@ impl Machine {
         now.binaries = self.programs.digests(programs);
         let cpus = wanted.cpus(&now.files);
         now.spins = calm::probe(&cpus, spin);
+        host.check_interrupt()?;
         let doctor = diagnose(Some(&first), &now, Moment::Before, wanted);
         // The spins and the digests are no part of what the next look is compared with.
         self.last = Some(self.look(wanted));

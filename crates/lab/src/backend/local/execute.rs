@@ -63,7 +63,7 @@ impl Started {
         output.begin();
         let (stdout, stderr) = process.take_output();
         let (sender, bytes) = mpsc::channel();
-        let (of_stdout, of_stderr) = (output.clone(), output.clone());
+        let (of_stdout, of_stderr) = (output.clone(), output.of_stderr());
         in_background(move || {
             let _ = sender.send(output::capture(stdout, &of_stdout, MOST_OUTPUT_BYTES));
         });

@@ -24,9 +24,14 @@ const LONGEST_FIRST_LINE: usize = 4096;
 /// The longest line in which secrets are looked for as a whole.
 const LONGEST_WITH_SECRETS: usize = 64 * 1024;
 
-/// A component's output over all its starts, with references in place of secrets.
+/// A component's output over all its starts, with references in place of secrets: its stdout, or its stderr,
+/// which is kept in the same file.
 #[derive(Clone, Debug)]
-pub(crate) struct Output(Arc<Mutex<Kept>>);
+pub(crate) struct Output {
+    kept: Arc<Mutex<Kept>>,
+    /// The stream, of two.
+    stream: usize,
+}
 
 #[derive(Debug)]
 struct Kept {
@@ -39,22 +44,27 @@ struct Kept {
     /// Bytes before the component's last start.
     earlier: u64,
     secrets: Secrets,
-    /// The beginning of a line that may end in a secret.
-    unfinished: Vec<u8>,
+    /// The beginning of a line that may end in a secret, of each stream.
+    unfinished: [Vec<u8>; 2],
 }
 
 impl Output {
     pub(crate) fn new(path: Option<&Path>, secrets: Secrets) -> Output {
         let file = path.and_then(|path| regular::create(path).ok());
-        let (end, unfinished) = (VecDeque::new(), Vec::new());
+        let (end, unfinished) = (VecDeque::new(), Default::default());
         let kept = Kept { file, begun: 0, end, forgotten: 0, earlier: 0, secrets, unfinished };
-        Output(Arc::new(Mutex::new(kept)))
+        Output { kept: Arc::new(Mutex::new(kept)), stream: 0 }
+    }
+
+    /// Returns the same output for the bytes of the stderr.
+    pub(crate) fn of_stderr(&self) -> Output {
+        Output { kept: Arc::clone(&self.kept), stream: 1 }
     }
 
     /// Marks a start of the component: its last lines are those from now on.
     pub(crate) fn begin(&self) {
         let mut kept = self.kept();
-        kept.finish_line(None);
+        kept.finish_lines();
         kept.earlier = kept.forgotten + kept.end.len() as u64;
     }
 
@@ -63,16 +73,17 @@ impl Output {
         if kept.secrets.is_empty() {
             return kept.add(bytes);
         }
-        kept.unfinished.extend_from_slice(bytes);
-        let end = kept.unfinished.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-        let is_long = LONGEST_WITH_SECRETS < kept.unfinished.len() - end;
-        kept.finish_line(if is_long { None } else { Some(end) });
+        let unfinished = &mut kept.unfinished[self.stream];
+        unfinished.extend_from_slice(bytes);
+        let end = unfinished.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let is_long = LONGEST_WITH_SECRETS < unfinished.len() - end;
+        kept.finish_line(self.stream, if is_long { None } else { Some(end) });
     }
 
     /// Returns the last lines, for messages.
     pub(crate) fn last_lines(&self) -> Vec<String> {
         let mut kept = self.kept();
-        kept.finish_line(None);
+        kept.finish_lines();
         let since_start = kept.forgotten + kept.end.len() as u64 - kept.earlier;
         let most = usize::try_from(since_start).unwrap_or(HALF).min(LAST_LINES * LONGEST_LINE);
         let recent: Vec<u8> = kept.end.iter().rev().take(most).rev().copied().collect();
@@ -87,7 +98,7 @@ impl Output {
     /// Writes the end behind the beginning, except the part that the beginning already holds.
     pub(crate) fn finish(&self) {
         let mut kept = self.kept();
-        kept.finish_line(None);
+        kept.finish_lines();
         let total = kept.forgotten + kept.end.len() as u64;
         let missing = (total - kept.begun as u64).min(kept.end.len() as u64);
         let gap = total - kept.begun as u64 - missing;
@@ -102,15 +113,20 @@ impl Output {
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Kept {
-    /// Adds the part of the unfinished lines before `end`, or all of it, without its secrets.
-    fn finish_line(&mut self, end: Option<usize>) {
-        let end = end.unwrap_or(self.unfinished.len());
-        let lines: Vec<u8> = self.unfinished.drain(..end).collect();
+    fn finish_lines(&mut self) {
+        (0..self.unfinished.len()).for_each(|stream| self.finish_line(stream, None));
+    }
+
+    /// Adds the part of a stream's unfinished lines before `end`, or all of it, without its secrets.
+    fn finish_line(&mut self, stream: usize, end: Option<usize>) {
+        let unfinished = &mut self.unfinished[stream];
+        let end = end.unwrap_or(unfinished.len());
+        let lines: Vec<u8> = unfinished.drain(..end).collect();
         let text = self.secrets.hide(&String::from_utf8_lossy(&lines));
         self.add(text.as_bytes());
     }

@@ -58,6 +58,17 @@ fn wanted_lines_are_sent_while_there_is_room_and_a_receiver() {
 }
 
 #[test]
+fn a_line_of_one_stream_is_not_cut_by_the_other() {
+    let mut secrets = Secrets::default();
+    secrets.find("${env.TOKEN}", &|_| Some("canary-1".to_owned()));
+    let output = Output::new(None, secrets);
+    output.add(b"got can");
+    output.of_stderr().add(b"warning\n");
+    output.add(b"ary-1\n");
+    assert_eq!(output.last_lines(), ["warning", "got ${env.TOKEN}"]);
+}
+
+#[test]
 fn a_secret_that_a_component_prints_is_kept_as_its_reference() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.log");

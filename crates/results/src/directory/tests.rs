@@ -347,8 +347,11 @@ fn one_process_at_a_time_writes_a_journal() {
 fn results_are_for_their_owner_unless_they_are_shared() {
     let folder = tempfile::tempdir().unwrap();
     let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    // As the umask of the tests allows.
+    fs::create_dir(folder.path().join("usual")).unwrap();
+    let usual = mode(folder.path().join("usual"));
     for (readers, of_folder, of_file) in
-        [(Readers::Owner, 0o700, 0o600), (Readers::Shared, 0o755, 0o644)]
+        [(Readers::Owner, 0o700, 0o600), (Readers::Shared, usual, usual & 0o666)]
     {
         let path = folder.path().join(format!("{readers:?}"));
         let environment = Environment::default();

@@ -46,7 +46,7 @@ fn what_is_written_replaces_a_link_and_not_its_target() {
 #[test]
 fn files_and_folders_are_readable_as_their_folder_is() {
     let folder = tempfile::tempdir().unwrap();
-    for (of_folder, of_file) in [(0o700, 0o600), (0o755, 0o644)] {
+    for (of_folder, of_file) in [(0o700, 0o600), (0o750, 0o640)] {
         let path = folder.path().join(format!("{of_folder:o}"));
         fs::create_dir(&path).unwrap();
         fs::set_permissions(&path, PermissionsExt::from_mode(of_folder)).unwrap();

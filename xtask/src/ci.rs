@@ -156,11 +156,9 @@ fn each_line(
 fn kill_children(parent: u32) {
     let tasks = std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
     let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
-    for child in
-        lists.flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
-    {
-        // It may have ended by itself.
-        let _ = Command::new("kill").args(["-KILL", &child]).status();
+    for list in lists.filter(|list| !list.is_empty()) {
+        // They may have ended by themselves.
+        let _ = Command::new("kill").arg("-KILL").args(list.split_whitespace()).status();
     }
 }
 

@@ -46,10 +46,10 @@ pub mod backend;
 
 #[cfg(test)]
 mod for_tests;
-mod found;
 pub mod host;
 mod http;
 pub mod runtime;
+mod trust;
 
 /// The process and the machine of a run.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use nix::unistd::{AccessFlags, access, geteuid};
 
-use crate::found;
+use crate::trust;
 
 #[cfg(test)]
 mod tests;
@@ -31,7 +31,7 @@ fn chosen(variable: Option<OsString>, user: u32, system: &Path) -> PathBuf {
     let of_user = system.join(format!("user/{user}"));
     if user == 0 && access(system, AccessFlags::W_OK).is_ok() {
         system.join(NAME)
-    } else if found::check_folder(&of_user).is_ok() {
+    } else if trust::check_folder(&of_user).is_ok() {
         of_user.join(NAME)
     } else {
         // Others may have prepared it: then it is refused.
@@ -49,9 +49,9 @@ pub(crate) fn make(path: &Path) -> anyhow::Result<()> {
         })
     };
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        checked(parent, found::check_place(parent))?;
+        checked(parent, trust::check_place(parent))?;
     }
-    checked(path, found::make_folder(path))
+    checked(path, trust::make_folder(path))
 }
 
 /// Returns why the runtime folder cannot be used, if it cannot. It may be missing: then it will be made.

@@ -28,7 +28,7 @@ use crate::calm::Calm;
 use crate::doctor::Wanted;
 use crate::host::{self, RunId};
 use crate::spec::{self, Cpus, Exchange, Literal, Port, Resolved, Run, Written};
-use crate::{Host, found, generator, http};
+use crate::{Host, generator, http, trust};
 use confine::{Confinement, Group};
 use lock::Lock;
 use notes::Note;
@@ -625,7 +625,7 @@ impl RunFolder {
                 spec::plain(&error)
             )
         };
-        found::check_place(&self.temporary).map_err(refused)?;
+        trust::check_place(&self.temporary).map_err(refused)?;
         // In a folder that everybody can write to, nobody can have guessed its name.
         let random = getrandom::u64().context("asking the kernel for a random number")?;
         let name = format!("{}{}-{random:016x}", remains::FOLDER, self.run);

@@ -476,6 +476,13 @@ fn attempt(
 ) -> Result<Attempt, Refusal> {
     let refused = |why: String| Err(Refusal { why, disturbed: false });
     let disturbed = |why: String| Err(Refusal { why, disturbed: true });
+    let used_up = |allowed: String| {
+        let deaths = deaths(journal);
+        refused(match has_rules(resolved) {
+            true => format!("no stop rule fired in the {allowed} allowed{deaths}"),
+            false => format!("the {allowed} allowed were not enough{deaths}"),
+        })
+    };
     let budget = &resolved.spec.budget;
     let here = |entry: &&Entry| entry.purpose == purpose && asked(entry) == load;
     let answered = journal.iter().filter(here).filter(|e| e.status.answers()).count() as u32;
@@ -513,19 +520,11 @@ fn attempt(
         false => counted as u32,
     };
     if purpose == Purpose::Trial && budget.trials.0 <= trials {
-        let deaths = deaths(journal);
-        return refused(match has_rules(resolved) {
-            true => format!("no stop rule fired in the {trials} trials allowed{deaths}"),
-            false => format!("the {trials} trials allowed were not enough{deaths}"),
-        });
+        return used_up(format!("{trials} trials"));
     }
     let next = trial::planned_length(resolved, purpose);
     if let Some(time) = budget.time.filter(|time| **time < spent.time + next) {
-        let deaths = deaths(journal);
-        return refused(match has_rules(resolved) {
-            true => format!("no stop rule fired in the {} allowed{deaths}", *time),
-            false => format!("the {} allowed were not enough{deaths}", *time),
-        });
+        return used_up((*time).to_string());
     }
     let repeats_invalid = failed.last().is_some_and(|entry| entry.status == Status::Invalid);
     let disturbance = trial::disturbance_allowed(resolved, spent.strands);

@@ -12,7 +12,7 @@ use measure::Nanos;
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::host::{self, start_of};
-use crate::{found, runtime};
+use crate::{runtime, trust};
 
 #[cfg(test)]
 mod tests;
@@ -39,7 +39,7 @@ impl Lock {
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).mode(0o600);
         let mut file =
-            found::open(&path, options).with_context(|| format!("opening {}", path.display()))?;
+            trust::open(&path, options).with_context(|| format!("opening {}", path.display()))?;
         let begun = host::now();
         loop {
             file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
@@ -67,6 +67,6 @@ impl Lock {
 
 /// Returns the process named in the file, if it can be seen from here.
 fn holder(file: &mut File) -> Option<u32> {
-    let pid = file.rewind().and_then(|()| found::read(file)).unwrap_or_default();
+    let pid = file.rewind().and_then(|()| trust::read(file)).unwrap_or_default();
     pid.trim().parse().ok().filter(|&pid| start_of(pid).is_some())
 }

@@ -16,7 +16,7 @@ use nix::fcntl::{Flock, FlockArg};
 
 use super::lock::ORPHAN_ENDS_WITHIN;
 use crate::host::{self, RunId};
-use crate::{found, runtime};
+use crate::{runtime, trust};
 
 #[cfg(test)]
 mod tests;
@@ -84,7 +84,7 @@ impl Left {
 
 /// Returns the notes of all ended runs of this user.
 pub(crate) fn left(runtime: &Path) -> Vec<Left> {
-    if found::check_folder(runtime).is_err() {
+    if trust::check_folder(runtime).is_err() {
         return Vec::new();
     }
     let entries = fs::read_dir(runtime).into_iter().flatten().flatten();
@@ -97,7 +97,7 @@ pub(crate) fn left(runtime: &Path) -> Vec<Left> {
 
 /// Returns the note of a run, unless it lives.
 fn left_by(run: RunId, path: PathBuf) -> Option<Left> {
-    let mut file = found::open(&path, OpenOptions::new().read(true).append(true)).ok()?;
+    let mut file = trust::open(&path, OpenOptions::new().read(true).append(true)).ok()?;
     let begun = host::now();
     let file = loop {
         file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
@@ -108,7 +108,7 @@ fn left_by(run: RunId, path: PathBuf) -> Option<Left> {
         };
         host::rest(Duration::from_millis(10));
     };
-    let text = found::read(&file).unwrap_or_default();
+    let text = trust::read(&file).unwrap_or_default();
     let folder = text.lines().find_map(|line| line.strip_prefix(FOLDER)).map(PathBuf::from);
     let leaders = text.lines().filter_map(|line| Leader::parse(line.strip_prefix(LEADER)?));
     let leaders = leaders.collect();

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use super::notes::{self, Left};
 use super::{confine, process};
 use crate::Host;
-use crate::found;
 use crate::host::RunId;
+use crate::trust;
 
 #[cfg(test)]
 mod tests;
@@ -95,19 +95,19 @@ fn remove_of(left: Left, parents: &[PathBuf]) -> Removed {
 fn groups_of(run: &RunId, parents: &[PathBuf]) -> Vec<PathBuf> {
     let name = format!("{GROUP}{run}");
     let groups = parents.iter().map(|parent| parent.join(&name));
-    groups.filter(|group| found::check_folder(group).is_ok()).collect()
+    groups.filter(|group| trust::check_folder(group).is_ok()).collect()
 }
 
 /// Returns true for a folder of ours that a run made for its temporary files.
 fn is_of_run(folder: &Path) -> bool {
     let name = folder.file_name().and_then(|name| name.to_str());
-    name.is_some_and(|name| name.starts_with(FOLDER)) && found::check_folder(folder).is_ok()
+    name.is_some_and(|name| name.starts_with(FOLDER)) && trust::check_folder(folder).is_ok()
 }
 
 /// Kills the processes whose temporary folder is this one, and returns their numbers: every component
 /// is started with that of its run.
 pub(crate) fn kill_marked(folder: &Path) -> Vec<i32> {
-    let is_marked = |pid: i32| found::is_our_process(pid) && has_folder(pid, folder);
+    let is_marked = |pid: i32| trust::is_our_process(pid) && has_folder(pid, folder);
     let marked: Vec<i32> = process::all().filter(|&pid| is_marked(pid)).collect();
     marked.iter().for_each(|&pid| process::kill_if(pid, || is_marked(pid)));
     marked

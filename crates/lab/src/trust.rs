@@ -3,11 +3,11 @@
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 
-use nix::fcntl::OFlag;
 use nix::unistd::geteuid;
+use results::regular;
 
 #[cfg(test)]
 mod tests;
@@ -22,13 +22,8 @@ const STICKY: u32 = 0o1000;
 
 /// Opens a regular file of ours. Nothing in its place can make this wait: not a FIFO, not a device.
 pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
-    let file = options.custom_flags(flags.bits()).open(path)?;
-    let found = file.metadata()?;
-    if !found.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    check(&found)?;
+    let file = regular::open(path, options)?;
+    check(&file.metadata()?)?;
     Ok(file)
 }
 

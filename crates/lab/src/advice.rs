@@ -5,14 +5,14 @@
 use measure::{Nanos, spread};
 use results::Answer;
 use results::analysis;
-use results::answer::{failing_in_words, failing_strands};
+use results::answer::{self, Search, failing_in_words, failing_strands};
 use results::comparison::Verdict;
 use results::explanation::{Advice, Code};
 use results::journal::{Purpose, Status};
 use results::reproducibility;
 
 use crate::experiment::Past;
-use crate::spec::{BackendKind, Spec};
+use crate::spec::{BackendKind, Spec, Start};
 
 #[cfg(test)]
 mod tests;
@@ -194,29 +194,51 @@ fn of_targets(spec: &Spec, answer: &Answer) -> Vec<Advice> {
     vec![advice(Code::MoreTrials, text, Some(change))]
 }
 
-fn of_searches(spec: &Spec, answer: &Answer) -> Vec<Advice> {
-    let mut found = Vec::new();
-    let capacities: Vec<f64> =
-        answer.searches.iter().filter_map(|s| Some(s.capacity.as_ref()?.rate_per_s)).collect();
+fn of_searches(spec: &Spec, found: &Answer) -> Vec<Advice> {
     let is_search = spec.search.is_some() || !spec.searches.is_empty();
-    if is_search && !capacities.is_empty() && spec.repeat.searches.0 == 1 {
-        let text = "the capacity was searched for once: how far it repeats is not known".to_owned();
-        let change = format!("repeat={{searches: {SEARCHES}, order: interleaved}}");
-        found.push(advice(Code::SearchedOnce, text, Some(change)));
+    let capacities = || found.searches.iter().filter_map(|search| search.capacity.as_ref());
+    // A search for the maximum does not enclose a capacity.
+    let is_open = |search: &&Search| {
+        let capacity = search.capacity.as_ref().filter(|capacity| capacity.at_least);
+        capacity.is_some() && search.upper.is_none() && search.maximum_throughput.is_none()
+    };
+    // One that has an answer kept up with its whole range.
+    let keeps_up = |search: &&Search| {
+        search.verdict == answer::Verdict::Answered
+            && search.maximum_throughput.as_ref().is_some_and(|maximum| maximum.at_least)
+    };
+    if !is_search {
+        return Vec::new();
     }
-    let open = answer.searches.iter().find(|s| {
-        // A search for the maximum does not enclose a capacity.
-        s.capacity.as_ref().is_some_and(|capacity| capacity.at_least)
-            && s.upper.is_none()
-            && s.maximum_throughput.is_none()
-    });
-    if let Some(search) = open.filter(|_| is_search) {
+    // A bound says more of the range than of the noise, so it comes first.
+    if let Some(search) = found.searches.iter().find(is_open) {
         let lower = search.lower.unwrap_or_default();
         let text = format!(
             "no load above the capacity of {} was seen to miss the SLO: search higher",
             results::Metric::Capacity.written(lower)
         );
-        found.push(advice(Code::NotEnclosed, text, None));
+        return vec![advice(Code::NotEnclosed, text, wider(spec))];
     }
-    found
+    if found.searches.iter().any(|search| keeps_up(&search)) {
+        let text = "the system kept up with every load of the range: search higher for its maximum".to_owned();
+        return vec![advice(Code::NotEnclosed, text, wider(spec))];
+    }
+    if capacities().all(|capacity| capacity.at_least) || spec.repeat.searches.0 != 1 {
+        return Vec::new();
+    }
+    let text = "the capacity was searched for once: how far it repeats is not known".to_owned();
+    let change = format!("repeat={{searches: {SEARCHES}, order: interleaved}}");
+    vec![advice(Code::SearchedOnce, text, Some(change))]
+}
+
+/// The change that searches up to four times the load, if the range is that of the only search.
+fn wider(spec: &Spec) -> Option<String> {
+    let search = spec.search.as_ref()?;
+    match (search.start, search.to) {
+        (Start::At(from), Some(to)) => {
+            let (from, to) = (from.as_per_second(), 4.0 * to.as_per_second());
+            Some(format!("search.range=[{from}/s, {to}/s]"))
+        }
+        _ => None,
+    }
 }

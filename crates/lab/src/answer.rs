@@ -24,7 +24,7 @@ use crate::experiment::{self, Ended, Plan, Turns, bounding};
 use crate::scaling;
 use crate::search::{self, Point};
 use crate::seconds;
-use crate::spec::{Cell, Resolved, ResultKind};
+use crate::spec::{Cell, Resolved};
 
 /// The way a run ended, with the reason.
 #[derive(Clone, Debug, PartialEq)]
@@ -235,14 +235,10 @@ pub(crate) fn searched(resolved: &Resolved, journal: &[Entry], ending: &Ending) 
             }
         };
     let fixed = resolved.spec.search.is_none();
-    let asks_capacity = resolved
-        .spec
-        .search
-        .as_ref()
-        .map_or(!resolved.spec.slo.is_empty(), |search| search.result == ResultKind::Capacity);
+    let has_slo = !resolved.spec.slo.is_empty();
     // A given load may meet an objective that allows most requests to fail, and then shows no capacity.
     let is_met = || experiment::points(resolved, journal).iter().any(|it| it.slo_met == Some(true));
-    let has_none = asks_capacity && capacity.is_none() && !(fixed && is_met());
+    let has_none = has_slo && capacity.is_none() && !(fixed && is_met());
     let verdict = match ending {
         Ending::Interrupted => Verdict::Interrupted,
         Ending::Open => Verdict::Open,
@@ -585,7 +581,7 @@ fn found(search: &Search, slo: Option<&str>) -> String {
         (None, Some(slo)) if !known.is_unknown() => {
             Some(format!("capacity {words}: no load met {slo}"))
         }
-        (None, Some(slo)) if 0 < search.trials => Some(format!("no load met {slo}")),
+        (None, Some(slo)) if search.verdict == Verdict::No => Some(format!("no load met {slo}")),
         (None, _) => None,
     };
     let parts: Vec<String> = maximum.into_iter().chain(capacity).collect();

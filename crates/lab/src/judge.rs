@@ -9,7 +9,7 @@ use measure::{Instant, Nanos, Quantile};
 use results::components::{Components, Monitored};
 use results::doctor::{self, Check, Standing, State};
 use results::evidence::{self, Evidence, Fitness, Question};
-use results::journal::{Delivery, Observed, Purpose, Status};
+use results::journal::{Connections, Delivery, Observed, Purpose, Status};
 use results::little::Means;
 use results::load::{DISTURBED, Pacing, SLO_MISSED};
 use results::slo::{self, Judged as JudgedSlo, Slo, Verdict};
@@ -76,7 +76,7 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
     let kept_up = load.saturated == Some(false);
     let objectives = outcome.as_ref().map_or(&[][..], |outcome| &outcome.objectives);
     let stands = evidence::of(Fitness::Slowed, verdict, kept_up, question) == Evidence::Answer
-        || failing::is_certain(load, objectives);
+        || failing::is_certain(load, objectives, true);
     let status = match evidence {
         _ if !unfit.is_empty() => Status::Invalid,
         Evidence::Whole => Status::Valid,
@@ -247,6 +247,7 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
         hiccup_p99_ns: load.generator.hiccup.as_ref().map(|times| times.p99_ns),
         delivery: load.events.as_ref().map(Delivery::of),
         little: Little::of(load),
+        connections: Connections::of(load),
         slo_met,
         saturated: load.saturated == Some(true),
         generator_bound: load.generator.generator_bound == Some(true),

@@ -34,6 +34,7 @@ use measure::quantity::grouped;
 use results::components::{Component, Components, Series, mean};
 use results::journal::Limit;
 
+pub(crate) mod connections;
 #[cfg(test)]
 mod tests;
 

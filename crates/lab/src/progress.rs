@@ -314,6 +314,10 @@ impl Line<'_> {
         }
         if 0 < observed.failures && !observed.is_failing() {
             write!(f, "  {} failed", counted(observed.failures))?;
+            // The printed percentile may be within its limit.
+            if let Some(judged) = entry.slo.iter().find(|judged| judged.is_missed_by_failures()) {
+                write!(f, ", more than {} allows", judged.slo)?;
+            }
         }
         match (&observed.limit, &observed.limited_by) {
             (Some(limit), _) => return write!(f, "  limited by: {limit}"),

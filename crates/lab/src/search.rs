@@ -4,7 +4,7 @@
 use measure::Rate;
 use measure::search::{self, Bounds, Strategy as Bisection};
 
-use crate::spec::{Bracket, Growth, Search, Start, Stop, Strategy, Sweep};
+use crate::spec::{Bracket, Growth, ResultKind, Search, Start, Stop, Strategy, Sweep};
 
 #[cfg(test)]
 mod tests;
@@ -48,15 +48,25 @@ pub fn next(search: &Search, sweep: &Sweep, probed: Option<Rate>, points: &[Poin
         }),
     };
     match search.to {
-        Some(to) if to.as_per_second() * (1.0 + 1e-9) < load.as_per_second() => Next::Ended {
-            answered: sweep.stop.is_empty(),
-            why: match sweep.stop.is_empty() {
-                true => format!("the range was measured up to {to}"),
-                false => format!("no stop rule fired up to {to}, the end of the range"),
-            },
-        },
+        Some(to) if to.as_per_second() * (1.0 + 1e-9) < load.as_per_second() => {
+            let is_met = |point: &Point| point.slo_met == Some(true);
+            let asks_capacity = search.result == ResultKind::Capacity;
+            let (answered, why) = match () {
+                () if !sweep.stop.is_empty() => {
+                    (false, format!("no stop rule fired up to {to}, the end of the range"))
+                }
+                () if asks_capacity && points.iter().all(is_met) => (false, met_everywhere(to, "")),
+                () => (true, format!("the range was measured up to {to}")),
+            };
+            Next::Ended { answered, why }
+        }
         _ => Next::Load(load),
     }
+}
+
+/// Returns the reason why a search for a capacity ends without one at the end of its range.
+pub(crate) fn met_everywhere(to: Rate, each: &str) -> String {
+    format!("the SLO was met up to {to}{each}, the end of the range: raise it")
 }
 
 /// Returns true if a rule for the maximum has fired: the last loads brought no more than those before them.

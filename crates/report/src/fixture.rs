@@ -9,7 +9,7 @@ use results::answer::{Answer, Capacity, Maximum, Verdict};
 use results::components::{Component, mean};
 use results::directory::Readers;
 use results::environment::Node;
-use results::journal::{Entry, Observed, Purpose, Status};
+use results::journal::{Connections, Entry, Observed, Purpose, Status};
 use results::load::{Counts, Gate, Interval, Load, Pacing, Part, Rates, Target, Validity};
 use results::manifest::{Manifest, State};
 use results::{
@@ -372,6 +372,7 @@ fn observed(load: &Load, trial: u32, limit_per_s: f64) -> Observed {
         hiccup_p99_ns: Some(71_000 + u64::from(trial) * 900),
         delivery: None,
         little: Little::of(load),
+        connections: Connections::of(load),
         slo_met: Some(times.p99_ns <= 100_000_000),
         generator_bound: false,
         saturated: limit_per_s < total.rates_per_s.offered,

@@ -73,6 +73,9 @@ pub struct Compared {
     pub censored_a: usize,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub censored_b: usize,
+    /// True if the verdict depends on what these would have found.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub depends_on_bounds: bool,
     pub blocks: usize,
     /// True if the trials of both arms alternate. If not, a drift of the machine looks like a
     /// difference.
@@ -281,6 +284,7 @@ fn judged(
         trials_b: of_b.len(),
         censored_a: 0,
         censored_b: 0,
+        depends_on_bounds: false,
         blocks: blocks.len(),
         interleaved,
         environment_differences: differences.to_vec(),

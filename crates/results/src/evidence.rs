@@ -19,8 +19,8 @@
 //! - A closed loop that its generator limited completed less than the system can: its rate is a lower
 //!   bound, which is enough for a probe. Its response times contain the generator's own work, so an SLO
 //!   stays missed only if failures miss it.
-//! - Every request was answered wrongly: so it was, however slow anything was. A timeout or a reset is no
-//!   answer, and may come from a disturbance.
+//! - Most requests were answered wrongly: so they were, however slow anything was. A timeout or a reset is no
+//!   answer, and may come from a disturbance; so may refusals (429, 503), unless nothing was answered well.
 //! - The figures of a slowed trial are bounds; they are in no average and no comparison.
 
 use crate::Load;
@@ -131,7 +131,8 @@ pub fn of_load(
     });
     let evidence = of(fitness, verdict, load.saturated == Some(false), question);
     let objectives = outcome.map_or(&[][..], |outcome| &outcome.objectives);
-    if evidence == Evidence::Nothing && failing::is_certain(load, objectives) {
+    let may_be_slowed = !matches!(fitness, Fitness::LateByItself | Fitness::Busy);
+    if evidence == Evidence::Nothing && failing::is_certain(load, objectives, may_be_slowed) {
         let text = "the failures decide: neither lateness nor a disturbance makes a response wrong";
         return (Evidence::Answer, Some(text.to_owned()));
     }

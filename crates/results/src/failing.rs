@@ -306,13 +306,18 @@ pub fn missed_in_words(load: &Load, objectives: &[Judged]) -> Option<String> {
     })
 }
 
-/// Returns true if the service answered all requests wrongly, and this is not what the objectives allow. It
-/// stands however late the generator and however disturbed its machine was.
-pub fn is_certain(load: &Load, objectives: &[Judged]) -> bool {
+/// Returns true if the service answered most requests wrongly, or all that it answered, and this is not what the
+/// objectives allow. It stands however late the generator was, and if the system may have been slowed, without the
+/// requests that it may have refused for that.
+pub fn is_certain(load: &Load, objectives: &[Judged], may_be_slowed: bool) -> bool {
     let tally = Tally::of(&load.total.counts);
+    let failures = of(load);
+    let stands = |it: &&Failure| it.is_wrong_response() && !(may_be_slowed && it.is_refusal());
+    let wrong: u64 = failures.iter().filter(stands).map(|failure| failure.count).sum();
     // Requests that did not end may have been slowed.
-    let most = SUCCESSES * tally.requests as f64;
-    is_missed(load, objectives) && tally.is_all_wrong(&of(load)) && most < tally.failed as f64
+    let are_most = |count: u64| (1.0 - SUCCESSES) * (tally.requests as f64) < count as f64;
+    let is_known = are_most(wrong) || tally.is_all_wrong(&failures) && are_most(tally.failed);
+    is_missed(load, objectives) && is_known
 }
 
 /// Returns true if so many requests failed that the figures are not those of a working service.

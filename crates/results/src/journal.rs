@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::events::Events;
 use crate::failing::{Failure, Tally};
 use crate::little::Little;
+use crate::load::{Load, Pacing};
 use crate::slo;
 use crate::times::Times;
 
@@ -273,6 +274,9 @@ pub struct Observed {
     /// The figures of Little's law; absent if the requests in progress or their times are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub little: Option<Little>,
+    /// The use of the connections; absent of closed loops, and of other generators.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<Connections>,
     /// True if every SLO of the spec was met; absent if it states none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slo_met: Option<bool>,
@@ -381,6 +385,29 @@ impl Observed {
             ended_after_ns: None,
             requests,
             ..Observed::nothing()
+        }
+    }
+}
+
+/// The mean times of the requests of an open loop at its connections.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Connections {
+    /// For a connection with a free slot.
+    pub waited_ns: u64,
+    /// From sending to the end.
+    pub service_ns: u64,
+}
+
+impl Connections {
+    /// Returns the times of a load; `None` if it did not measure them.
+    pub fn of(load: &Load) -> Option<Connections> {
+        let mean = |times: &Option<Times>| Some(times.as_ref()?.mean_ns);
+        let times = (mean(&load.total.backlog_delay), mean(&load.total.service_time));
+        match (&load.pacing, times) {
+            (Pacing::Open { .. }, (Some(waited_ns), Some(service_ns))) => {
+                Some(Connections { waited_ns, service_ns })
+            }
+            _ => None,
         }
     }
 }

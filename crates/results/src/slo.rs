@@ -74,6 +74,14 @@ pub struct Judged {
     pub text: String,
 }
 
+impl Judged {
+    /// Returns true if a limit of a response time is missed since more requests failed than may be over it, however
+    /// fast the others were.
+    pub fn is_missed_by_failures(&self) -> bool {
+        !self.met && self.slo.response_time().is_some() && self.reached_ns.is_none()
+    }
+}
+
 /// The conclusion from the number of requests over, at 95 % confidence.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]

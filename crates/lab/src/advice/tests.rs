@@ -82,6 +82,19 @@ fn one_search_is_to_be_repeated() {
     assert_eq!(found[0].code, Code::SearchedOnce);
 }
 
+/// How far a bound repeats is not the next question.
+#[test]
+fn a_search_that_ended_with_a_bound_is_to_be_made_in_a_wider_range() {
+    let queue = QUEUE.replace(", rate: 600/s", "");
+    let wider = Some("search.range=[100/s, 800/s]".to_owned());
+    for search in ["{range: [100/s, 200/s]}", "{range: [100/s, 200/s], step: 100/s}"] {
+        let past = ran(&format!("{queue}search: {search}\n"));
+        let found = of(&past, &past.answer());
+        assert_eq!((found[0].code, &found[0].change), (Code::NotEnclosed, &wider), "{search}");
+        assert_eq!(found.len(), 1, "{search}: {found:?}");
+    }
+}
+
 #[test]
 fn requests_that_are_too_few_to_decide_are_to_be_measured_longer() {
     let past = ran(&QUEUE.replace("time: 5s", "time: 500ms").replace("max: 30ms", "max: 5ms"));

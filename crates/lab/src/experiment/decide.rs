@@ -10,6 +10,7 @@ use results::journal::{Entry, Observed, Purpose, Status, Why};
 use results::{failing, slo};
 
 use crate::answer::Ending;
+use crate::limits::connections;
 use crate::search::{self, Next, Point};
 use crate::spec::{BackendKind, Offered, Resolved, ResultKind, Search, Start, Stop, Strategy};
 use crate::trial;
@@ -146,7 +147,7 @@ pub(super) fn next(
                 (Some(load), _) => (load, Why::Extend),
                 (None, Step::Try { load, why }) => (load, Why::from(why)),
                 (None, Step::Found(bracket)) => {
-                    return Decision::End(ended(&bracket, targets(resolved)));
+                    return Decision::End(ended(&bracket, targets(resolved), journal));
                 }
             };
             let bracket = Some(measure::search::bracket(&search, &seen));
@@ -184,6 +185,10 @@ fn sweep_on(
     match next(&points) {
         Next::Load(asked) => Decision::of(allowed(Allowance::Whole, asked)),
         Next::Stopped(rule) => {
+            let last = points.last().map(|point| point.asked);
+            if let Some(why) = last.and_then(|last| own_limit(journal, last)) {
+                return no_answer(format!("{rule}, but {why}"));
+            }
             let above = bounds_above(resolved, &points);
             let again = above.iter().find_map(|load| allowed(Allowance::Whole, *load).ok());
             again.map_or_else(
@@ -248,10 +253,13 @@ fn is_hopeless(resolved: &Resolved, journal: &[Entry]) -> bool {
 }
 
 /// Returns the ending of a search that found these bounds of the capacity.
-fn ended(bracket: &Bracket, targets: u32) -> Ending {
+fn ended(bracket: &Bracket, targets: u32, journal: &[Entry]) -> Ending {
     let each = if 1 < targets { " per instance" } else { "" };
     match (bracket.lower, bracket.upper) {
         (Some(lower), Some(upper)) => {
+            if let Some(why) = own_limit(journal, upper) {
+                return Ending::NoAnswer(format!("the SLO was missed at {upper}{each}, but {why}"));
+            }
             let apart = upper.as_per_second() / lower.as_per_second() - 1.0;
             let apart = (1e3 * apart).round() / 10.0;
             Ending::Answered(format!(
@@ -261,11 +269,19 @@ fn ended(bracket: &Bracket, targets: u32) -> Ending {
         (None, Some(upper)) => {
             Ending::Answered(format!("the SLO was missed down to {upper}{each}"))
         }
-        (Some(lower), None) => Ending::NoAnswer(format!(
-            "the SLO was met up to {lower}{each}, the end of the range: raise it"
-        )),
+        (Some(lower), None) => Ending::NoAnswer(search::met_everywhere(lower, each)),
         (None, None) => unreachable!("a search ends after a trial"),
     }
+}
+
+/// Returns what shows that the load itself was the limit at this load, and not the system.
+fn own_limit(journal: &[Entry], load: Rate) -> Option<String> {
+    let answering = || {
+        let answering = trials(journal).filter(|entry| entry.status.answers());
+        answering.filter_map(|entry| Some((asked(entry)?, entry.observed.as_ref()?)))
+    };
+    let at_limit = answering().filter(|(asked, _)| *asked == load);
+    connections::limit(at_limit.map(|(_, of)| of), answering().map(|(_, of)| of))
 }
 
 /// The most trials that are judged together, if each alone has too few requests near the limit for a

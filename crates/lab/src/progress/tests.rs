@@ -60,6 +60,7 @@ fn observed() -> Observed {
         hiccup_p99_ns: None,
         delivery: None,
         little: None,
+        connections: None,
         slo_met: Some(true),
         generator_bound: false,
         saturated: false,

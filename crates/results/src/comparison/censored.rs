@@ -65,10 +65,12 @@ pub(super) fn judged(
     differences: &[Difference],
 ) -> Compared {
     let found = arms.compared(significance);
-    let verdict = found.map_or(Verdict::Undecided, |found| {
-        let [least, most] = found.map(|one| one.verdict(question.metric.better(), margin));
-        if least == most { least.into() } else { Verdict::Undecided }
-    });
+    let ends = found.map(|ends| ends.map(|one| one.verdict(question.metric.better(), margin)));
+    let (verdict, depends_on_bounds) = match ends {
+        Some([least, most]) if least == most => (least.into(), false),
+        Some(_) => (Verdict::Undecided, true),
+        None => (Verdict::Undecided, false),
+    };
     let effect = found.map(|[least, most]| {
         let known = |ratio: f64| Some(ratio).filter(|ratio| ratio.ln().abs() < OPEN);
         Found::between(known(least.ratio), known(most.ratio))
@@ -93,6 +95,7 @@ pub(super) fn judged(
         trials_b: arms.b.len(),
         censored_a: censored(&arms.a),
         censored_b: censored(&arms.b),
+        depends_on_bounds,
         blocks: 1,
         interleaved: question.interleaved,
         environment_differences: differences.to_vec(),

@@ -3,7 +3,7 @@ use measure::{Nanos, Share};
 
 use super::*;
 use crate::evidence::{self, Evidence, Question};
-use crate::load::{DISTURBED, Gate, Target};
+use crate::load::{DISTURBED, Gate, LATE, Target};
 use crate::slo;
 
 /// Returns a load of 200 requests to one path, of which so many ended in these ways.
@@ -98,22 +98,32 @@ fn a_load_fails_if_fewer_than_half_succeed_unless_an_objective_declares_another_
 }
 
 #[test]
-fn wrong_responses_to_all_requests_decide_however_disturbed_the_machine_was() {
-    let evidence = |outcomes: &[(&str, u64)], question| {
-        let mut load = load(outcomes, &[]);
+fn wrong_responses_to_most_requests_decide_however_slow_anything_was() {
+    let evidence = |outcomes: &[(&str, u64)], reasons: &[(&str, u64)], gate: &str, question| {
+        let mut load = load(outcomes, reasons);
         load.validity.valid = false;
-        let figure = "steal 12 %".to_owned();
-        load.validity.gates = vec![Gate { name: DISTURBED.to_owned(), passed: false, figure }];
+        // The generator's own work filled its time.
+        (load.generator.busy_share, load.generator.run_queue_wait_share) = (Some(0.9), Some(0.0));
+        let figure = "12 %".to_owned();
+        load.validity.gates = vec![Gate { name: gate.to_owned(), passed: false, figure }];
         evidence::of_load(&load, None, question).0
     };
     for question in [Question::Figures, Question::Verdict, Question::VerdictAndRate] {
-        assert_eq!(evidence(&[("status", 200)], question), Evidence::Answer);
-        assert_eq!(evidence(&[("check", 150), ("status", 50)], question), Evidence::Answer);
+        let disturbed = |outcomes: &[(&str, u64)], reasons: &[(&str, u64)]| {
+            evidence(outcomes, reasons, DISTURBED, question)
+        };
+        assert_eq!(disturbed(&[("status", 200)], &[]), Evidence::Answer);
+        assert_eq!(disturbed(&[("check", 150), ("status", 50)], &[]), Evidence::Answer);
+        assert_eq!(disturbed(&[("status", 101)], &[("status: 404", 101)]), Evidence::Answer);
+        assert_eq!(disturbed(&[("status", 100)], &[("status: 404", 100)]), Evidence::Nothing);
         // These may come from the disturbance.
-        assert_eq!(evidence(&[("status", 150)], question), Evidence::Nothing);
-        assert_eq!(evidence(&[("timeout", 200)], question), Evidence::Nothing);
-        assert_eq!(evidence(&[("status", 199), ("reset", 1)], question), Evidence::Nothing);
-        assert_eq!(evidence(&[("status", 50), ("unfinished", 150)], question), Evidence::Nothing);
+        assert_eq!(disturbed(&[("status", 150)], &[("status: 503", 150)]), Evidence::Nothing);
+        assert_eq!(disturbed(&[("status", 150)], &[]), Evidence::Nothing);
+        assert_eq!(disturbed(&[("timeout", 200)], &[]), Evidence::Nothing);
+        assert_eq!(disturbed(&[("status", 50), ("unfinished", 150)], &[]), Evidence::Nothing);
+        // A generator that is late by its own work slows nothing else.
+        let late = |reasons| evidence(&[("status", 150)], reasons, LATE, question);
+        assert_eq!(late(&[("status: 429", 150)]), Evidence::Answer);
     }
 }
 

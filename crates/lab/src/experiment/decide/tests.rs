@@ -1,8 +1,9 @@
 use std::path::Path;
 
+use expect_test::expect;
 use results::Found;
 use results::failing::Failure;
-use results::journal::Waited;
+use results::journal::{Connections, Waited};
 
 use super::*;
 use crate::spec;
@@ -437,4 +438,57 @@ fn a_search_for_the_capacity_takes_no_bounds_of_disturbed_trials() {
     let resolved = capacity("time: 120s, disturbance: 40s");
     let (_, ending) = disturbed(&resolved, Vec::new());
     assert!(matches!(ending, Ending::NoAnswer(_)), "{ending:?}");
+}
+
+/// A service that takes 60 ms and queues nothing: four connections complete 66/s at most.
+#[test]
+fn a_search_that_its_connections_limit_ends_without_an_answer() {
+    let trial = |attempt: &Attempt, service_ms: u64| {
+        let asked = attempt.asked.unwrap().as_per_second();
+        let mut entry = entry(attempt, Status::Valid, asked.min(66.0));
+        let missed = 66.0 < asked;
+        let observed = entry.observed.as_mut().unwrap();
+        (observed.saturated, observed.slo_met) = (missed, Some(!missed));
+        let waited_ns = if missed { 900_000_000 } else { 0 };
+        let service_ns = if missed { service_ms } else { 60 } * 1_000_000;
+        observed.connections = Some(Connections { waited_ns, service_ns });
+        let over = if missed { 500 } else { 0 };
+        let reached_ns = None;
+        let verdict = if missed { slo::Verdict::Fail } else { slo::Verdict::Pass };
+        let slo = resolved_slo();
+        let (of, met, text) = (1000, !missed, String::new());
+        let over_at_least = over;
+        entry.slo =
+            vec![slo::Judged { slo, over, over_at_least, of, reached_ns, verdict, met, text }];
+        entry
+    };
+    let ends = |search: &str, service_ms: u64| {
+        let mut resolved = capacity("trials: 100");
+        let search = serde_json::from_value(serde_json::from_str(search).unwrap()).unwrap();
+        resolved.spec.search = Some(search);
+        let mut journal = Vec::new();
+        loop {
+            match decide(&resolved, &journal) {
+                Decision::Run(attempt) => journal.push(trial(&attempt, service_ms)),
+                Decision::End(ending) => return ending,
+            }
+        }
+    };
+    let of_both = [
+        r#"{"start": "20/s", "precision": "10%"}"#,
+        r#"{"start": "20/s", "step": "50%", "stop": [{"rule": "no_new_max", "window": 2}]}"#,
+    ];
+    let ended = of_both.map(|search| format!("{:?}\n", ends(search, 60)));
+    expect![[r#"
+        NoAnswer("the SLO was missed at 67.3/s, but all connections were in use, and a request waited 900 ms for one, while the system answered in 60.0 ms, as fast as ever (60.0 ms): with more of them (load.connections) it may do more")
+        NoAnswer("no new maximum in 2 loads, but all connections were in use, and a request waited 900 ms for one, while the system answered in 60.0 ms, as fast as ever (60.0 ms): with more of them (load.connections) it may do more")
+    "#]].assert_eq(&ended.concat());
+    // A system that answers later has the requests in itself.
+    for search in of_both {
+        assert!(matches!(ends(search, 90), Ending::Answered(_)), "{search}");
+    }
+}
+
+fn resolved_slo() -> slo::Slo {
+    slo::Slo::new("p99", "20ms").unwrap()
 }

@@ -235,6 +235,32 @@ fn a_sweep_that_ends_with_its_range_says_at_least() {
     assert!(!maximum.at_least && !capacity.at_least);
 }
 
+/// The same end means the same, whatever the strategy.
+#[test]
+fn a_verdict_depends_on_what_was_found_and_not_on_the_strategy() {
+    let verdict = |search: &str| run_of(&queue(search, "")).verdict;
+    // The system meets its SLO up to about 890/s.
+    for search in [
+        "{range: [100/s, 300/s]}",
+        "{range: [100/s, 300/s], strategy: bisect}",
+        "{range: [100/s, 300/s], step: 100/s, result: capacity}",
+    ] {
+        assert_eq!(verdict(search), Verdict::NoAnswer, "{search}");
+    }
+    for search in [
+        "{range: [2000/s, 3000/s]}",
+        "{range: [2000/s, 3000/s], step: 500/s, result: capacity}",
+        "{range: [2000/s, 3000/s], step: 500/s}",
+        "{start: 2000/s, step: 50%, stop: [{rule: no_new_max, window: 1, by: 1%}]}",
+    ] {
+        assert_eq!(verdict(search), Verdict::No, "{search}");
+    }
+    let range = "{range: [500/s, 1500/s], step: 500/s, result: capacity}";
+    for search in [range, "{range: [100/s, 300/s], step: 100/s}"] {
+        assert_eq!(verdict(search), Verdict::Answered, "{search}");
+    }
+}
+
 fn run_of(text: &str) -> Answer {
     let folder = tempfile::tempdir().unwrap();
     run(&read(text), Some(folder.path().join("r")), &host(), &mut Silent).unwrap().answer

@@ -700,11 +700,8 @@ pub fn interrupted(ended: &Ended) -> String {
         Some(entry) => format!("after trial {} of about {}", entry.trial, ended.most_trials),
         None => format!("in the first trial of about {}", ended.most_trials),
     };
-    let took = ended.stopped_in.as_secs_f64();
     let directory = ended.directory.display();
-    format!(
-        "interrupted {reached} · everything stopped in {took:.1} s · benchwright resume {directory}"
-    )
+    format!("interrupted {reached} · everything is stopped · benchwright resume {directory}")
 }
 
 /// The most spreads that are listed with an answer.

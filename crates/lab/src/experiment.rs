@@ -57,8 +57,6 @@ pub struct Ended {
     pub most_trials: u64,
     /// The time that it took, until everything was stopped.
     pub took: Nanos,
-    /// The time that it took to stop everything.
-    pub stopped_in: Nanos,
 }
 
 /// The new results directory of a run.
@@ -252,6 +250,10 @@ struct Run<'a> {
     doctor: Option<Doctor>,
 }
 
+/// The notice of an interruption: stopping a system may take a while.
+const STOPPING: &str = "interrupted: everything is stopped in order; a second Ctrl-C ends this at once, and \
+                        `benchwright clean` then removes what is left";
+
 impl Run<'_> {
     fn go(self, backend: &mut dyn Backend, progress: &mut dyn Progress) -> Result<Ended, Error> {
         progress.event(&Event::Began { headline: plan::headline(self.resolved, self.plan) });
@@ -281,11 +283,13 @@ impl Run<'_> {
         let mut system = System::after(self.doctor.clone());
         let start = backend.now();
         let ending = self.trials(&mut turns, &mut writer, &mut system, backend, progress);
-        let begun = backend.now();
+        if let Err(Stop::Interrupted) = ending {
+            progress.event(&Event::Notice(STOPPING.to_owned()));
+        }
         system.teardown(backend, progress);
         backend.stop();
-        let (took, stopped_in) = (backend.now() - start, backend.now() - begun);
-        self.end(&turns, ending, (took, stopped_in), progress)
+        let took = backend.now() - start;
+        self.end(&turns, ending, took, progress)
     }
 
     /// Runs trial after trial until every strand has ended.
@@ -507,7 +511,7 @@ impl Run<'_> {
         mut self,
         turns: &Turns<'_>,
         ending: Result<Ending, Stop>,
-        (took, stopped_in): (Nanos, Nanos),
+        took: Nanos,
         progress: &mut dyn Progress,
     ) -> Result<Ended, Error> {
         let (ending, question) = match ending {
@@ -541,7 +545,7 @@ impl Run<'_> {
         progress.event(&Event::Finished { text });
         let directory = path.to_owned();
         let most_trials = plan::most_trials(self.plan);
-        Ok(Ended { answer, directory, most_trials, took, stopped_in })
+        Ok(Ended { answer, directory, most_trials, took })
     }
 }
 

@@ -264,7 +264,7 @@ fn a_run_resumed_at_any_trial_equals_the_unbroken_run_byte_for_byte() {
             let line = answer::interrupted(&ended);
             let path = path.display();
             let expected = format!(
-                "interrupted after trial {stop} of about 101 · everything stopped in 0.0 s · \
+                "interrupted after trial {stop} of about 101 · everything is stopped · \
                  benchwright resume {path}"
             );
             assert_eq!(line, expected);

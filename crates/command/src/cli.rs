@@ -605,7 +605,8 @@ pub(crate) struct Load {
     /// after the load; may be repeated
     #[arg(long, value_name = "ADDRESS:PORT", requires = "notes", help_heading = "What")]
     pub(crate) compare_clock: Vec<String>,
-    /// A Lua script that makes the requests, with wrk's interface; its arguments follow `--`
+    /// A Lua script that makes the requests, with wrk's interface; its arguments follow `--`. Each call into it
+    /// must return within 30 s
     #[arg(long, value_name = "FILE", help_heading = "What")]
     pub(crate) script: Option<PathBuf>,
     /// Arguments of the script

@@ -29,11 +29,12 @@ pub fn of(past: &Past, answer: &Answer) -> Vec<Advice> {
         failing(answer),
         not_pinned(spec),
         disturbed(answer, &past.name),
+        of_bounds(spec, answer),
         too_few_requests(spec, answer),
         of_warnings(spec, answer),
         of_comparison(spec, answer),
         of_targets(spec, answer),
-        of_searches(spec, answer),
+        searched_once(spec, answer),
     ];
     let mut advice: Vec<Advice> = rules.into_iter().flatten().collect();
     advice.dedup();
@@ -194,36 +195,44 @@ fn of_targets(spec: &Spec, answer: &Answer) -> Vec<Advice> {
     vec![advice(Code::MoreTrials, text, Some(change))]
 }
 
-fn of_searches(spec: &Spec, found: &Answer) -> Vec<Advice> {
-    let is_search = spec.search.is_some() || !spec.searches.is_empty();
-    let capacities = || found.searches.iter().filter_map(|search| search.capacity.as_ref());
+/// Searches that found only a bound: how far it repeats is not the next question.
+fn of_bounds(spec: &Spec, found: &Answer) -> Vec<Advice> {
+    let searches = || found.searches.iter().filter(|search| !search.fixed);
+    let one = |code, text: String, change| vec![advice(code, text, change)];
+    if searches().any(|search| search.connections_bound) {
+        let text = "the connections of the load were its limit: with more of them the system may do more";
+        let change = spec.load.connections.written(4);
+        return one(Code::FewConnections, text.to_owned(), Some(change));
+    }
     // A search for the maximum does not enclose a capacity.
     let is_open = |search: &&Search| {
         let capacity = search.capacity.as_ref().filter(|capacity| capacity.at_least);
         capacity.is_some() && search.upper.is_none() && search.maximum_throughput.is_none()
     };
-    // One that has an answer kept up with its whole range.
-    let keeps_up = |search: &&Search| {
-        search.verdict == answer::Verdict::Answered
-            && search.maximum_throughput.as_ref().is_some_and(|maximum| maximum.at_least)
-    };
-    if !is_search {
-        return Vec::new();
-    }
-    // A bound says more of the range than of the noise, so it comes first.
-    if let Some(search) = found.searches.iter().find(is_open) {
+    if let Some(search) = searches().find(is_open) {
         let lower = search.lower.unwrap_or_default();
         let text = format!(
             "no load above the capacity of {} was seen to miss the SLO: search higher",
             results::Metric::Capacity.written(lower)
         );
-        return vec![advice(Code::NotEnclosed, text, wider(spec))];
+        return one(Code::NotEnclosed, text, wider(spec));
     }
-    if found.searches.iter().any(|search| keeps_up(&search)) {
-        let text = "the system kept up with every load of the range: search higher for its maximum".to_owned();
-        return vec![advice(Code::NotEnclosed, text, wider(spec))];
+    // One that has an answer kept up with its whole range.
+    let keeps_up = |search: &Search| {
+        search.verdict == answer::Verdict::Answered
+            && search.maximum_throughput.as_ref().is_some_and(|maximum| maximum.at_least)
+    };
+    if searches().any(keeps_up) {
+        let text = "the system kept up with every load of the range: search higher for its maximum";
+        return one(Code::NotEnclosed, text.to_owned(), wider(spec));
     }
-    if capacities().all(|capacity| capacity.at_least) || spec.repeat.searches.0 != 1 {
+    Vec::new()
+}
+
+fn searched_once(spec: &Spec, found: &Answer) -> Vec<Advice> {
+    let is_exact = |search: &Search| search.capacity.as_ref().is_some_and(|of| !of.at_least);
+    let is_found = found.searches.iter().any(|search| !search.fixed && is_exact(search));
+    if !is_found || spec.repeat.searches.0 != 1 {
         return Vec::new();
     }
     let text = "the capacity was searched for once: how far it repeats is not known".to_owned();

@@ -27,7 +27,7 @@ use crate::trial::{self, Checked, Observation, Trial};
 use crate::{Error, Host, judge};
 
 pub use decide::{Attempt, Decision, bracket, points, seed_of, swept};
-pub(crate) use decide::{bounding, bounds_above, targets};
+pub(crate) use decide::{bounding, bounds_above, limit_of_connections, targets};
 pub use past::Past;
 pub use plan::{Outline, Outlined, first, plan};
 pub use strands::{Plan, Strand, Turn, Turns};

@@ -177,6 +177,9 @@ pub struct Search {
     pub at_usual_speed: Option<Estimate>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limited_by: Option<String>,
+    /// True if the load's own connections were its limit: the system may do more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub connections_bound: bool,
     pub stopped_by: String,
     /// The number of its attempted trials.
     pub trials: u32,
@@ -200,6 +203,7 @@ impl Search {
             estimate: None,
             at_usual_speed: None,
             limited_by: None,
+            connections_bound: false,
             stopped_by: "not ended".to_owned(),
             trials: 0,
         }

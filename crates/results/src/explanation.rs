@@ -65,6 +65,8 @@ pub enum Code {
     MoreTrials,
     /// A capacity was searched for only once.
     SearchedOnce,
-    /// The capacity was not enclosed.
+    /// The range ended below what the system can do.
     NotEnclosed,
+    /// The connections of the load were its limit.
+    FewConnections,
 }

@@ -7,6 +7,7 @@
 
 mod ahead;
 mod batch;
+mod bound;
 mod collector;
 mod machine;
 mod network;
@@ -19,6 +20,7 @@ mod thread;
 #[cfg(test)]
 mod support;
 
+pub use bound::{LONGEST_CALL, Watch};
 pub use network::{Network, Nowhere, Stream, System};
 pub use program::{Error, Program};
 pub use script::Script;

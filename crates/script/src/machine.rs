@@ -2,6 +2,7 @@
 //!
 //! The environment is created first (`prelude.lua`), then the whole file runs, once.
 
+use std::cell::Cell;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use load::Fault;
 use mlua::{Function, Lua, LuaOptions, LuaString, StdLib, Table, Value, ffi};
 
+use crate::bound::{Bound, Callback, Calling, Jit};
 use crate::network::{self, Network};
 use crate::thread::Thread;
 use crate::{Compatibility, Defaults, Program, Seed, Stage, Target};
@@ -25,6 +27,12 @@ pub(crate) struct Machine {
     /// The callbacks that the script has at this moment, as the prelude reports them.
     callbacks: Arc<AtomicU8>,
     mentions_connection: bool,
+    /// The whole file as a function.
+    file: Function,
+    jit: Jit,
+    calling: Arc<Calling>,
+    /// The number of calls during the load.
+    called: Cell<u64>,
     lua: Lua,
 }
 
@@ -120,9 +128,47 @@ impl Machine {
         };
         host.set("tell", lua.create_function(tell)?)?;
         let calls = Calls::new(&prelude.call(host)?)?;
-        program.compile(&lua)?.call::<()>(())?;
+        let (jit, file) = (Jit::of(&lua)?, program.compile(&lua)?);
+        let bound = jit.bound(&lua, &file, program.longest_call())?;
+        file.call::<()>(())?;
+        drop(bound);
         let mentions_connection = program.mentions_connection();
-        Ok(Machine { program: program.clone(), calls, callbacks, mentions_connection, lua })
+        let (program, calling, called) = (program.clone(), Arc::default(), Cell::new(0));
+        Ok(Machine {
+            program,
+            calls,
+            callbacks,
+            mentions_connection,
+            file,
+            jit,
+            calling,
+            called,
+            lua,
+        })
+    }
+
+    /// Bounds the calls before and after the load, until the value that is returned is dropped.
+    pub(crate) fn bound(&self) -> Result<Bound<'_>, Fault> {
+        let longest = self.program.longest_call();
+        self.jit.bound(&self.lua, &self.file, longest).map_err(|error| self.fault(&error, None))
+    }
+
+    /// Makes a call during the load.
+    fn during<T>(&self, callback: Callback, call: impl FnOnce() -> T) -> T {
+        let number = self.called.get() + 1;
+        self.called.set(number);
+        self.calling.enter(number, callback);
+        let called = call();
+        self.calling.leave();
+        called
+    }
+
+    /// Returns what the instance tells of its calls during the load, to a thread that watches it.
+    pub(crate) fn calling(&self) -> Arc<Calling> {
+        for callback in Callback::ALL {
+            self.calling.begins_at(callback, self.line_of(callback.name()).unwrap_or_default());
+        }
+        self.calling.clone()
     }
 
     pub(crate) fn callbacks(&self) -> Callbacks {
@@ -158,6 +204,7 @@ impl Machine {
             link.set("set", self.setter(other)?)?;
             Ok(link)
         });
+        let _bound = self.bound()?;
         self.explained("setup", link.and_then(|link| self.calls.setup.call(link)))
     }
 
@@ -189,6 +236,7 @@ impl Machine {
 
     /// Runs `init`. Returns the request of a script that has only one.
     pub(crate) fn init(&self, url: &str) -> Result<Option<Vec<u8>>, Fault> {
+        let _bound = self.bound()?;
         let arguments = self.program.arguments().iter().map(String::as_str);
         let made = self.lua.create_sequence_from(arguments).and_then(|arguments| {
             arguments.set(0, url)?;
@@ -224,7 +272,9 @@ impl Machine {
         };
         #[expect(unsafe_code, reason = "`exec_raw` is unsafe for what `take` does")]
         // SAFETY: `take` leaves two values, as it returns, and it has room for them.
-        let called = unsafe { self.lua.exec_raw((&self.calls.next, connection), take) };
+        let called = self.during(Callback::Request, || unsafe {
+            self.lua.exec_raw((&self.calls.next, connection), take)
+        });
         match called {
             Ok((_, tag)) if is_taken => Ok(Option::<u32>::unwrap_or(tag, 0)),
             Ok((other, _)) => Err(self.not_a_request(&other)),
@@ -262,18 +312,21 @@ impl Machine {
     ) -> Result<(), Fault> {
         let answered = headers(&self.lua, fields).and_then(|headers| {
             let body = self.lua.create_string(body)?;
-            self.calls.answer.call((status, headers, body, connection, tag))
+            self.during(Callback::Response, || {
+                self.calls.answer.call((status, headers, body, connection, tag))
+            })
         });
         self.explained("response", answered)
     }
 
     pub(crate) fn fail(&self, kind: &str, tag: u32) -> Result<(), Fault> {
-        self.explained("failed", self.calls.fail.call((kind, tag)))
+        let called = self.during(Callback::Failed, || self.calls.fail.call((kind, tag)));
+        self.explained("failed", called)
     }
 
     /// Returns the script's delay in milliseconds: any number.
     pub(crate) fn delay(&self) -> Result<f64, Fault> {
-        self.explained("delay", self.calls.delay.call(()))
+        self.explained("delay", self.during(Callback::Delay, || self.calls.delay.call(())))
     }
 
     pub(crate) fn has_done(&self) -> Result<bool, Fault> {
@@ -284,6 +337,7 @@ impl Machine {
         &self,
         results: impl FnOnce(&Lua) -> mlua::Result<Three>,
     ) -> Result<(), Fault> {
+        let _bound = self.bound()?;
         let done = results(&self.lua).and_then(|results| self.calls.done.call(results));
         self.explained("done", done)
     }

@@ -4,9 +4,12 @@ use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, LuaOptions, StdLib};
+
+use crate::bound::LONGEST_CALL;
 
 #[cfg(test)]
 mod tests;
@@ -18,6 +21,7 @@ pub struct Program {
     path: PathBuf,
     source: Vec<u8>,
     arguments: Vec<String>,
+    longest_call: Duration,
 }
 
 /// The reason why a file cannot be used as a script.
@@ -44,7 +48,8 @@ impl Program {
         source: Vec<u8>,
         arguments: Vec<String>,
     ) -> Result<Program, Error> {
-        let program = Program { path: path.to_owned(), source, arguments };
+        let program =
+            Program { path: path.to_owned(), source, arguments, longest_call: LONGEST_CALL };
         program.check_syntax().map_err(|error| Error::Syntax(program.explain(&error, None)))?;
         Ok(program)
     }
@@ -56,6 +61,16 @@ impl Program {
     /// The arguments that `init` gets as `args[1]` and following.
     pub fn arguments(&self) -> &[String] {
         &self.arguments
+    }
+
+    /// Returns the longest time that one call into the script may take.
+    pub(crate) fn longest_call(&self) -> Duration {
+        self.longest_call
+    }
+
+    #[cfg(test)]
+    pub(crate) fn with_longest_call(self, longest_call: Duration) -> Program {
+        Program { longest_call, ..self }
     }
 
     fn check_syntax(&self) -> mlua::Result<()> {

@@ -17,6 +17,7 @@ use wire::http1::{After, Expect, fields};
 use crate::ahead::{Ahead, Prepared};
 use crate::batch;
 use crate::collector::Collector;
+use crate::bound::Calling;
 use crate::machine::{Callbacks, Machine};
 use crate::network::Nowhere;
 use crate::program::Program;
@@ -117,6 +118,7 @@ impl Script {
         if let Requests::Fixed { expected, .. } = &self.requests {
             return Ok(expected.len());
         }
+        let _bound = self.machine.bound()?;
         let mut made = Prepared::default();
         let tag = self.make(Some(1), &mut made.wire, &mut made.expected)?;
         for _ in made.expected.iter().filter(|_| tag != 0) {
@@ -129,6 +131,10 @@ impl Script {
     pub(crate) fn begin(&mut self) -> Result<(), Fault> {
         self.thread.begin();
         self.machine.begin()
+    }
+
+    pub(crate) fn calling(&self) -> Arc<Calling> {
+        self.machine.calling()
     }
 
     pub(crate) fn callbacks(&self) -> Callbacks {

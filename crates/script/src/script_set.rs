@@ -11,6 +11,7 @@ use load::Fault;
 use measure::Random;
 use measure::pace::Portion;
 
+use crate::bound::{Calling, Watch};
 use crate::machine::{Callbacks, Machine};
 use crate::network::Network;
 use crate::statistics::Statistics;
@@ -88,6 +89,9 @@ pub struct ScriptSet {
     compatibility: Compatibility,
     at_once: usize,
     notices: Vec<String>,
+    program: Arc<Program>,
+    /// The calls of the threads' instances.
+    callings: Vec<Arc<Calling>>,
 }
 
 impl ScriptSet {
@@ -101,8 +105,14 @@ impl ScriptSet {
         let (Seed::Final(seed) | Seed::Initial(seed)) = stage.seed;
         let part = |number| Random::part(seed, number).next_u64();
         let Stage { compatibility, targets, threads, .. } = *stage;
-        let mut script_set =
-            ScriptSet { mains: Vec::new(), compatibility, at_once: 0, notices: Vec::new() };
+        let mut script_set = ScriptSet {
+            mains: Vec::new(),
+            compatibility,
+            at_once: 0,
+            notices: Vec::new(),
+            program: program.clone(),
+            callings: Vec::new(),
+        };
         let mut scripts = Vec::new();
         for (number, target) in (0..).zip(targets) {
             let main = Machine::start(&program, stage, target, part(u64::MAX - number))?;
@@ -125,6 +135,7 @@ impl ScriptSet {
             script_set.mains.push(main);
         }
         script_set.begin(&mut scripts)?;
+        script_set.callings = scripts.iter().map(Script::calling).collect();
         Ok((script_set, scripts))
     }
 
@@ -151,6 +162,11 @@ impl ScriptSet {
     /// Notices about the script for the user; a sentence each.
     pub fn notices(&self) -> &[String] {
         &self.notices
+    }
+
+    /// Returns what another thread sees of the threads' instances during the load.
+    pub fn watch(&self) -> Watch {
+        Watch::of(self.program.clone(), self.callings.clone())
     }
 
     /// True if [`ScriptSet::done`] would run a function.

@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use load::Fault;
 use load::driver::http1::{Answer, Expected, HttpWorkload, Origin, Outgoing};
@@ -13,7 +14,7 @@ use measure::pace::Portion;
 use net::Address;
 
 use crate::{
-    Compatibility, Defaults, Network, Nowhere, Program, Script, ScriptSet, Seed, Stage, Stream,
+    Compatibility, Defaults, LONGEST_CALL, Network, Nowhere, Program, Script, ScriptSet, Seed, Stage, Stream,
     Target,
 };
 
@@ -27,6 +28,7 @@ pub(crate) struct Setting {
     pub(crate) seed: Seed,
     pub(crate) network: Arc<dyn Network>,
     pub(crate) arguments: Vec<String>,
+    pub(crate) longest_call: Duration,
 }
 
 impl Default for Setting {
@@ -40,6 +42,7 @@ impl Default for Setting {
             seed: Seed::Final(1),
             network: Arc::new(Nowhere),
             arguments: Vec::new(),
+            longest_call: LONGEST_CALL,
         }
     }
 }
@@ -57,6 +60,7 @@ impl Setting {
         let path = Path::new("scripts/mine.lua");
         let arguments = self.arguments.clone();
         let program = Program::parse(path, source.into(), arguments).unwrap();
+        let program = program.with_longest_call(self.longest_call);
         self.perform(&program)
     }
 

@@ -109,7 +109,7 @@ fn make(arguments: &Load, secrets: &mut Secrets) -> Result<Exit, Failure> {
         headline: headline(arguments, &targets),
         interrupted: &stop,
     };
-    let guard = script_set.as_ref().map(|_| Guard::begin(&stop));
+    let guard = script_set.as_ref().map(|set| Guard::begin(&stop, Some(set.watch())));
     let measured = live::watch(watching, &plan, |live| match arguments.start {
         Start::Now => load::measure(&plan, drivers, watchers, Some(live), &stop),
         Start::Stdin => {
@@ -152,7 +152,7 @@ fn make(arguments: &Load, secrets: &mut Secrets) -> Result<Exit, Failure> {
         output::result(&text::of(&document))?;
     }
     if let Some(script_set) = script_set {
-        let _guard = Guard::begin(&stop);
+        let _guard = Guard::begin(&stop, None);
         done::run(&script_set, &measurement).map_err(Failure::no_answer)?;
     }
     drop(measured.drivers);

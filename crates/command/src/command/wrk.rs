@@ -121,7 +121,7 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
         .collect();
     let samplers = outputs.samplers(plan.cpus.len());
     let watchers = originals.into_iter().zip(samplers).collect();
-    let guard = script_set.as_ref().map(|_| Guard::begin(&stop));
+    let guard = script_set.as_ref().map(|set| Guard::begin(&stop, Some(set.watch())));
     let measured = load::measure(&plan, drivers, watchers, None, &stop);
     let measured = measured.map_err(|failure| explain(&failure, &targets))?;
     drop(guard);
@@ -136,7 +136,7 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
     let figures = figures::Figures::of(command, &plan, originals, run);
     output::result(&figures.text(command))?;
     if let Some(script_set) = &script_set {
-        let _guard = Guard::begin(&stop);
+        let _guard = Guard::begin(&stop, None);
         figures.done(script_set).map_err(Failure::no_answer)?;
     }
     drop(measured.drivers);

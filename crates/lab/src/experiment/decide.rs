@@ -186,7 +186,7 @@ fn sweep_on(
         Next::Load(asked) => Decision::of(allowed(Allowance::Whole, asked)),
         Next::Stopped(rule) => {
             let last = points.last().map(|point| point.asked);
-            if let Some(why) = last.and_then(|last| own_limit(journal, last)) {
+            if let Some(why) = last.and_then(|last| limit_of_connections(journal, last)) {
                 return no_answer(format!("{rule}, but {why}"));
             }
             let above = bounds_above(resolved, &points);
@@ -257,7 +257,7 @@ fn ended(bracket: &Bracket, targets: u32, journal: &[Entry]) -> Ending {
     let each = if 1 < targets { " per instance" } else { "" };
     match (bracket.lower, bracket.upper) {
         (Some(lower), Some(upper)) => {
-            if let Some(why) = own_limit(journal, upper) {
+            if let Some(why) = limit_of_connections(journal, upper) {
                 return Ending::NoAnswer(format!("the SLO was missed at {upper}{each}, but {why}"));
             }
             let apart = upper.as_per_second() / lower.as_per_second() - 1.0;
@@ -274,8 +274,8 @@ fn ended(bracket: &Bracket, targets: u32, journal: &[Entry]) -> Ending {
     }
 }
 
-/// Returns what shows that the load itself was the limit at this load, and not the system.
-fn own_limit(journal: &[Entry], load: Rate) -> Option<String> {
+/// Returns what shows that the connections were the limit at this load, and not the system.
+pub(crate) fn limit_of_connections(journal: &[Entry], load: Rate) -> Option<String> {
     let answering = || {
         let answering = trials(journal).filter(|entry| entry.status.answers());
         answering.filter_map(|entry| Some((asked(entry)?, entry.observed.as_ref()?)))

@@ -31,6 +31,16 @@ impl Connections {
             }
         }
     }
+
+    /// Returns the field of a spec with so many times as many.
+    pub fn written(self, times: u32) -> String {
+        match self {
+            Connections::Fixed(number) => format!("load.connections={}", times * number.0),
+            Connections::PerRate(PerRate(each)) => {
+                format!("load.connections={{per_rate: {}}}", f64::from(times) * each)
+            }
+        }
+    }
 }
 
 /// The part of a connection below which a number is taken for a whole one: 0.1 cannot be stored

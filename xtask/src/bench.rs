@@ -17,7 +17,7 @@ mod compare;
 mod comparison;
 mod hostile;
 mod hotel;
-mod kill;
+pub(crate) mod kill;
 mod lab;
 mod receive;
 mod self_test;

@@ -10,6 +10,7 @@
 mod bench;
 mod book;
 mod brokers;
+mod chaos;
 mod ci;
 mod fuzz;
 mod grafana;
@@ -39,6 +40,7 @@ cargo xtask TASK
   brokers installs the brokers of experiments/channel.yaml: Redis, NATS (needs Go) and Kafka (needs
           Maven and Java 17)
   proto   generates the code for the calls between services from crates/apps/proto
+  chaos   random faults against short experiments, of which nothing may be lost or left
   fuzz    searches for input that breaks a parser: `build`, or `run --seconds N [TARGET]`
   grafana makes the dashboard in deploy/grafana with Grafana's own SDK (needs Go)
   image   builds the container image of both programs as an archive, without a daemon
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         ["brokers"] => ended(brokers::run()),
         ["grafana"] => ended(grafana::run()),
         ["proto"] => ended(proto::run()),
+        ["chaos", ref words @ ..] => task(chaos::run(words), chaos::USAGE),
         ["fuzz", ref words @ ..] => task(fuzz::run(words), fuzz::USAGE),
         ["image", ref words @ ..] => {
             task(image::Options::read(words).map(|options| image::run(&options)), image::USAGE)

@@ -662,7 +662,7 @@ pub(crate) struct Load {
     /// Objectives: 10ms for the p99, or p99<=10ms,failures<=0.1%. A request that fails or takes
     /// longer is over the limit. A missed SLO exits with 1, slower responses are not goodput, and a
     /// tighter SLO allows less lateness of the generator. Without an objective on failures, a load of
-    /// which fewer than half of the requests succeed exits with 1
+    /// which most requests that ended failed exits with 1, unless a disturbance may have failed them
     #[arg(long, value_name = "OBJECTIVES", value_delimiter = ',', help_heading = "Results")]
     pub(crate) slo: Vec<Slo>,
     /// End the load as soon as so many requests are over a limit that the SLO is missed whatever

@@ -9,7 +9,7 @@ use results::answer::{self, Search, failing_in_words, failing_strands};
 use results::comparison::Verdict;
 use results::explanation::{Advice, Code};
 use results::journal::{Purpose, Status};
-use results::reproducibility;
+use results::{reproducibility, slo};
 
 use crate::experiment::Past;
 use crate::spec::{BackendKind, Spec, Start};
@@ -93,28 +93,33 @@ fn disturbed(answer: &Answer, directory: &str) -> Vec<Advice> {
 
 /// Trials whose objective was a close call for lack of requests.
 fn too_few_requests(spec: &Spec, answer: &Answer) -> Vec<Advice> {
-    let undecided = |entry: &&results::Entry| {
-        entry.purpose == Purpose::Trial
-            && entry.status.answers()
-            && entry.slo.iter().any(|judged| {
-                judged.verdict == results::slo::Verdict::Undecided
-                    && judged.over == judged.over_at_least
-            })
+    let is_undecided = |judged: &&slo::Judged| {
+        judged.verdict == slo::Verdict::Undecided && judged.over == judged.over_at_least
     };
-    let of = answer.trials.iter().filter(|e| e.purpose == Purpose::Trial).count();
-    let count = answer.trials.iter().filter(undecided).count();
+    let trials = || answer.trials.iter().filter(|entry| entry.purpose == Purpose::Trial);
+    let answering = || trials().filter(|entry| entry.status.answers());
+    let undecided: Vec<&slo::Judged> =
+        answering().filter_map(|entry| entry.slo.iter().find(is_undecided)).collect();
+    let (count, of) = (undecided.len(), trials().count());
     if count * 3 <= of || of == 0 {
         return Vec::new();
     }
+    // The one that needs most.
+    let factor = |judged: &slo::Judged| judged.needed() as f64 / judged.of.max(1) as f64;
+    let most = undecided.into_iter().max_by(|a, b| factor(a).total_cmp(&factor(b)));
+    let most = most.expect("there is one");
     let text = format!(
-        "{count} of {of} trials had too few requests to decide an objective at 95 %: a longer measurement \
-         costs less than repeated trials"
+        "{count} of {of} trials had too few requests to decide an objective at 95 %, as {} with {} requests: a \
+         longer measurement costs less than repeated trials",
+        most.slo, most.of
     );
-    vec![advice(Code::TooFewRequests, text, Some(times(spec, 2)))]
+    let times = self::times(spec, factor(most).ceil().max(2.0) as u64);
+    vec![advice(Code::TooFewRequests, text, Some(times))]
 }
 
 fn times(spec: &Spec, factor: u64) -> String {
-    format!("phases.measure.time={}", Nanos(spec.phases.measure.time.0.0 * factor).written())
+    let longer = spec.phases.measure.time.0.0.saturating_mul(factor);
+    format!("phases.measure.time={}", Nanos(longer).written())
 }
 
 fn of_warnings(spec: &Spec, answer: &Answer) -> Vec<Advice> {
@@ -200,9 +205,22 @@ fn of_bounds(spec: &Spec, found: &Answer) -> Vec<Advice> {
     let searches = || found.searches.iter().filter(|search| !search.fixed);
     let one = |code, text: String, change| vec![advice(code, text, change)];
     if searches().any(|search| search.connections_bound) {
-        let text = "the connections of the load were its limit: with more of them the system may do more";
+        let text =
+            "the connections of the load were its limit: with more of them the system may do more";
         let change = spec.load.connections.written(4);
         return one(Code::FewConnections, text.to_owned(), Some(change));
+    }
+    let missed = |search: &&Search| search.verdict == answer::Verdict::No && search.lower.is_none();
+    if let Some(upper) = searches().find(missed).and_then(|search| search.upper) {
+        let text = format!(
+            "no load met the SLO, down to {}: search lower, or ask for less",
+            results::Metric::Capacity.written(upper)
+        );
+        return one(Code::NotEnclosed, text, lower(spec));
+    }
+    // With a larger budget it goes on in its range.
+    if found.resume.is_some() {
+        return Vec::new();
     }
     // A search for the maximum does not enclose a capacity.
     let is_open = |search: &&Search| {
@@ -218,8 +236,11 @@ fn of_bounds(spec: &Spec, found: &Answer) -> Vec<Advice> {
         return one(Code::NotEnclosed, text, wider(spec));
     }
     // One that has an answer kept up with its whole range.
+    let is_saturated = found.trials.iter().filter_map(|entry| entry.observed.as_ref());
+    let is_saturated = is_saturated.into_iter().any(|observed| observed.saturated);
     let keeps_up = |search: &Search| {
         search.verdict == answer::Verdict::Answered
+            && !is_saturated
             && search.maximum_throughput.as_ref().is_some_and(|maximum| maximum.at_least)
     };
     if searches().any(keeps_up) {
@@ -238,6 +259,18 @@ fn searched_once(spec: &Spec, found: &Answer) -> Vec<Advice> {
     let text = "the capacity was searched for once: how far it repeats is not known".to_owned();
     let change = format!("repeat={{searches: {SEARCHES}, order: interleaved}}");
     vec![advice(Code::SearchedOnce, text, Some(change))]
+}
+
+/// The change that searches down to a quarter of the load, if the range is that of the only search.
+fn lower(spec: &Spec) -> Option<String> {
+    let search = spec.search.as_ref()?;
+    match (search.start, search.to) {
+        (Start::At(from), Some(to)) => {
+            let (from, to) = (from.as_per_second() / 4.0, to.as_per_second());
+            Some(format!("search.range=[{from}/s, {to}/s]"))
+        }
+        _ => None,
+    }
 }
 
 /// The change that searches up to four times the load, if the range is that of the only search.

@@ -12,7 +12,7 @@ use results::answer::{
     Capacity, Estimate, Level, Maximum, PROBABILITY, Repeated, SCHEMA, Search, Verdict,
     add_intervals, failing_in_words, failing_strands, validity_in_words,
 };
-use results::comparison::{Compared, Comparison};
+use results::comparison::{Compared, Comparison, Verdict as Outcome};
 use results::found::{Found, Spread};
 use results::journal::{Entry, Observed, Purpose, Status};
 use results::reproducibility::OfMetric;
@@ -47,7 +47,7 @@ pub fn of(plan: &Plan, turns: &Turns<'_>, ending: &Ending) -> Answer {
         let slo = slo_in_words(plan.resolved(0));
         let reproducibility = reproduced(plan, &journal, std::slice::from_ref(&search));
         let found = concluded(None, &reproducibility, &[])
-            .unwrap_or_else(|| found(&search, slo.as_deref()));
+            .unwrap_or_else(|| found(&search, slo.as_deref(), &journal));
         let is_some = search.maximum_throughput.is_some() || search.capacity.is_some();
         let verdict = with_targets(search.verdict, &reproducibility);
         let stopped_by = search.stopped_by.clone();
@@ -89,6 +89,13 @@ pub fn of(plan: &Plan, turns: &Turns<'_>, ending: &Ending) -> Answer {
     let reproducibility = reproduced(plan, &journal, &searches);
     let verdict = with_targets(verdict, &reproducibility);
     let comparison = comparison::of(plan, &journal, &searches);
+    let (verdict, stopped_by) = match (verdict, comparison.as_ref().map(|of| of.verdict)) {
+        (Verdict::Answered, Some(Outcome::Worse)) => (Verdict::No, stopped_by),
+        (Verdict::Answered, Some(Outcome::Undecided)) => {
+            (Verdict::NoAnswer, "the comparison is undecided".to_owned())
+        }
+        (verdict, _) => (verdict, stopped_by),
+    };
     let between_levels = between_levels(plan, &journal);
     let found = concluded(comparison.as_ref(), &reproducibility, &between_levels);
     let found = found.unwrap_or_else(|| {
@@ -214,7 +221,7 @@ fn strand(
 /// bound.
 pub(crate) fn searched(resolved: &Resolved, journal: &[Entry], ending: &Ending) -> Search {
     let has_ended = matches!(ending, Ending::Answered(_));
-    let mut connections_bound = false;
+    let connections_bound;
     let (mut maximum, mut capacity, upper, limited_by) =
         match experiment::bracket(resolved, journal) {
             // It does not look for the maximum: the highest load that it tried says nothing of it.
@@ -307,14 +314,15 @@ fn estimates(
     journal: &[Entry],
     usual: Option<&Usual>,
 ) -> (Option<Estimate>, Option<Estimate>) {
-    let trials =
-        || answering(journal).filter_map(|(entry, observed)| Some((entry, seen(entry, observed)?)));
+    let targets = experiment::targets(resolved);
+    let seen = |(entry, observed)| Some((entry, seen(entry, observed, targets)?));
+    let trials = || answering(journal).filter_map(seen);
     let seen: Vec<fit::Trial> = trials().map(|(_, seen)| seen).collect();
     let at_usual_speed = trials()
         .map(|(entry, _)| usual?.speed_in(entry))
         .collect::<Option<Vec<f64>>>()
         .and_then(|speeds| fit::at_usual_speed(&seen, &speeds, PROBABILITY));
-    let targets = f64::from(experiment::targets(resolved));
+    let targets = f64::from(targets);
     let of_all = |found: fit::Estimate, slope: Option<f64>| {
         let rounded = |per_s: f64| (targets * per_s).round();
         let (low, high) = found.interval;
@@ -331,8 +339,9 @@ fn estimates(
     )
 }
 
-/// Returns what a trial says of the capacity. The times of one that was slowed are upper bounds.
-fn seen(entry: &Entry, observed: &Observed) -> Option<fit::Trial> {
+/// Returns what a trial says of the capacity. The times of one that was slowed are upper bounds. What was offered
+/// differs by chance from what was asked for, and the response times follow what was offered.
+fn seen(entry: &Entry, observed: &Observed, targets: u32) -> Option<fit::Trial> {
     let excess = |judged: &slo::Judged| {
         let limit = judged.slo.response_time()?;
         Some(judged.reached_ns.map(|ns| (ns as f64 / limit.0 as f64).ln()))
@@ -340,7 +349,7 @@ fn seen(entry: &Entry, observed: &Observed) -> Option<fit::Trial> {
     let excesses: Option<Vec<f64>> = entry.slo.iter().filter_map(excess).collect();
     let known = excesses.filter(|_| entry.status == Status::Valid);
     Some(fit::Trial {
-        load: entry.asked_per_target_per_s.and_then(Rate::per_second)?,
+        load: Rate::per_second(observed.offered_per_s / f64::from(targets))?,
         passed: observed.slo_met?,
         // All objectives have to be met.
         excess: known.and_then(|excesses| excesses.into_iter().reduce(f64::max)),
@@ -422,15 +431,18 @@ fn maximum(resolved: &Resolved, journal: &[Entry]) -> Option<Maximum> {
         true => journal.iter().filter_map(|entry| Some((entry, bounding(entry)?))).collect(),
         false => answering(journal).collect(),
     };
-    let (entry, observed) = trials
+    let at_best: Vec<(&Entry, &Observed)> = trials
         .into_iter()
         .filter(|(entry, _)| asked.is_none() || entry.asked_per_target_per_s == asked)
         .filter(|(_, observed)| observed.throughput_per_s().is_some())
-        .min_by(|a, b| off(a.1).total_cmp(&off(b.1)))?;
+        .collect();
+    let (entry, _) = at_best.iter().min_by(|a, b| off(a.1).total_cmp(&off(b.1)))?;
+    // The median, as of what was sustained: then this is never more.
+    let offered: Vec<f64> = at_best.iter().map(|(_, observed)| observed.offered_per_s).collect();
     Some(Maximum {
         rate_per_s: best.sustained_per_s,
         at_least: true,
-        offered_per_s: observed.offered_per_s,
+        offered_per_s: measure::estimate::median(&offered)?,
         trial: entry.trial,
     })
 }
@@ -441,7 +453,12 @@ fn lowest_missed(resolved: &Resolved, journal: &[Entry]) -> Option<f64> {
     let missed = points.iter().filter(|point| point.slo_met == Some(false));
     let lowest =
         missed.min_by(|a, b| a.asked.as_per_second().total_cmp(&b.asked.as_per_second()))?;
-    at(journal, lowest.asked).next().map(|(_, observed)| observed.offered_per_s)
+    at(journal, lowest.asked).next().map(load_of)
+}
+
+/// The load of a trial, of which a capacity is one: what it asked for. What was offered differs by chance.
+fn load_of((entry, observed): (&Entry, &Observed)) -> f64 {
+    entry.asked_per_s.unwrap_or(observed.offered_per_s)
 }
 
 /// The highest load at which more than half of the valid trials met every SLO.
@@ -469,16 +486,15 @@ fn capacity(resolved: &Resolved, journal: &[Entry]) -> Option<Capacity> {
     let below = missed()
         .filter(|point| point.asked < best.asked)
         .max_by(|a, b| asked_of(a).total_cmp(&asked_of(b)));
-    let offered_at =
-        |point: &Point| Some(at(Some(point.asked.as_per_second()), false)?.1.offered_per_s);
+    let missed_at = |point: &Point| at(Some(point.asked.as_per_second()), false).map(load_of);
     Some(Capacity {
-        rate_per_s: observed.offered_per_s,
+        rate_per_s: load_of((entry, observed)),
         at_least: true,
         completed_per_s: observed.completed_per_s,
         trial: entry.trial,
         slo,
-        missed_at_per_s: above.and_then(offered_at),
-        missed_below_per_s: below.and_then(offered_at),
+        missed_at_per_s: above.and_then(missed_at),
+        missed_below_per_s: below.and_then(missed_at),
     })
 }
 
@@ -488,9 +504,8 @@ fn enclosed(resolved: &Resolved, bracket: &Bracket, journal: &[Entry]) -> Option
     // Of trials that were judged together, none may have met the SLO alone.
     let met = at(journal, lower).find(|(_, observed)| observed.slo_met == Some(true));
     let (entry, observed) = met.or_else(|| at(journal, lower).next())?;
-    // The search decides about the loads that it asks for; what was offered differs by chance.
     Some(Capacity {
-        rate_per_s: entry.asked_per_s?,
+        rate_per_s: load_of((entry, observed)),
         at_least: true,
         completed_per_s: observed.completed_per_s,
         trial: entry.trial,
@@ -563,7 +578,7 @@ fn concluded(
 }
 
 /// Returns what one search found, or how the system took its only load.
-fn found(search: &Search, slo: Option<&str>) -> String {
+fn found(search: &Search, slo: Option<&str>, journal: &[Entry]) -> String {
     let Search { maximum_throughput: maximum, capacity, .. } = search;
     let rate = |per_s: f64| format!("{}/s", grouped(per_s));
     if search.fixed {
@@ -577,8 +592,7 @@ fn found(search: &Search, slo: Option<&str>) -> String {
                 let offered = rate(maximum.offered_per_s);
                 format!("sustained {} of {offered} offered{objectives}", rate(maximum.rate_per_s))
             }
-            None if 0 < search.trials => NOT_SUSTAINED.to_owned(),
-            None => "nothing was measured".to_owned(),
+            None => without_throughput(journal).to_owned(),
         };
     }
     let maximum =
@@ -595,14 +609,26 @@ fn found(search: &Search, slo: Option<&str>) -> String {
     };
     let parts: Vec<String> = maximum.into_iter().chain(capacity).collect();
     match parts.is_empty() {
-        true if 0 < search.trials => NOT_SUSTAINED.to_owned(),
-        true => "nothing was measured".to_owned(),
+        true => without_throughput(journal).to_owned(),
         false => parts.join("; "),
     }
 }
 
-/// The words for trials that show no throughput.
-const NOT_SUSTAINED: &str = "no sound throughput: requests failed, or no trial was valid";
+/// Returns why trials show no throughput yet, or none at all.
+fn without_throughput(journal: &[Entry]) -> &'static str {
+    let mut answering = answering(journal).peekable();
+    match (journal.is_empty(), answering.peek().is_none()) {
+        (true, _) => "nothing was measured",
+        (false, true) => "no trial was valid",
+        (false, false) if answering.all(|(_, observed)| observed.is_failing()) => {
+            "requests failed, so nothing was sustained"
+        }
+        (false, false) => NOT_ALL_MADE,
+    }
+}
+
+/// The words for a load that has no figure yet, although its trials may all be valid.
+const NOT_ALL_MADE: &str = "not all of its trials were made";
 
 fn in_a_sentence(verdict: Verdict, stopped_by: &str, found: &str, is_some: bool) -> String {
     match verdict {
@@ -670,10 +696,7 @@ fn together(equal: &[&Search]) -> String {
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let why = equal.iter().find_map(|search| match search.verdict {
         Verdict::NoAnswer => Some(format!("no answer: {}", first_line(&search.stopped_by))),
-        // Without all of its trials a given load has no figure yet, although they may all be valid.
-        Verdict::Interrupted | Verdict::Open if is_given => {
-            Some("not all of its trials were made".to_owned())
-        }
+        Verdict::Interrupted | Verdict::Open if is_given => Some(NOT_ALL_MADE.to_owned()),
         _ => None,
     });
     match parts.is_empty() {
@@ -692,7 +715,13 @@ fn no_in_words(answer: &Answer) -> String {
     match answer.searches.len() {
         0 | 1 if 0 < failing => format!("the service fails: {}", answer.stopped_by),
         all if 0 < failing => format!("the service fails in {failing} of {all} searches"),
-        _ if failed == 0 => "the target of the spread was missed".to_owned(),
+        _ if failed == 0 && targets_missed(&answer.reproducibility) => {
+            "the target of the spread was missed".to_owned()
+        }
+        _ if failed == 0 => match &answer.comparison {
+            Some(Comparison { a, b, .. }) => format!("{b} is worse than {a}"),
+            None => "the answer is no".to_owned(),
+        },
         0 | 1 => "no load met the SLO".to_owned(),
         all => format!("no load met the SLO in {failed} of {all} searches"),
     }

@@ -81,7 +81,8 @@ pub fn of_one(past: &Past, metrics: &[Metric], margin: Option<f64>) -> Result<Co
     })?;
     let metrics = if metrics.is_empty() { &own.metrics } else { metrics };
     let margin = margin.unwrap_or(own.margin.0.0);
-    Ok(of_arms(ran, metrics, margin).expect("a spec with a comparison has its arms"))
+    let found = of_arms(ran, metrics, margin).expect("a spec with a comparison has its arms");
+    decided_by_some(found, metrics)
 }
 
 fn of_arms(ran: Ran<'_>, metrics: &[Metric], margin: f64) -> Option<Comparison> {
@@ -125,9 +126,23 @@ pub fn of_two(a: &Past, b: &Past, metrics: &[Metric], margin: f64) -> Result<Com
         }
     }
     let differences = environment::differences(a, b);
-    let (metrics, percentiles) = questions(&pairs, metrics, Blocks::One);
+    let (deciding, percentiles) = questions(&pairs, metrics, Blocks::One);
     let names = [&*a.name, &*b.name];
-    Ok(results::comparison::compare(names, metrics, percentiles, margin, &differences))
+    let found = results::comparison::compare(names, deciding, percentiles, margin, &differences);
+    decided_by_some(found, metrics)
+}
+
+/// Refuses a comparison without a metric: further trials would not bring one.
+fn decided_by_some(found: Comparison, asked: &[Metric]) -> Result<Comparison, Error> {
+    if !found.metrics.is_empty() {
+        return Ok(found);
+    }
+    let asked: Vec<&str> = asked.iter().map(|metric| metric.name()).collect();
+    Err(Error::Question(anyhow::anyhow!(
+        "there is no {} to compare: searches have a capacity and a maximum_throughput, and trials at given loads \
+         have all other metrics",
+        asked.join(", ")
+    )))
 }
 
 /// Returns the questions that differ in the levels of the two arms alone.

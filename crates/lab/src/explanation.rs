@@ -300,7 +300,7 @@ fn of_given(search: &Search, trials: &[&Entry]) -> Vec<Sentence> {
     let slo = (!judged.is_empty()).then(|| sentence("slo", counted(&judged)));
     let sustained = search.maximum_throughput.as_ref().map(|maximum| {
         let (rate, offered) = (grouped(maximum.rate_per_s), grouped(maximum.offered_per_s));
-        let text = format!("at most {rate}/s of {offered}/s offered, in trial {}", maximum.trial);
+        let text = format!("{rate}/s of {offered}/s offered, as in trial {}", maximum.trial);
         sentence("sustained", text)
     });
     slo.into_iter().chain(sustained).collect()

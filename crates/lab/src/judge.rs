@@ -62,7 +62,7 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
     if load.validity.valid {
         unfit.extend(uncertain(load, resolved));
     }
-    if load.total.counts.intended == 0 {
+    if load.total.counts.intended == 0 && load.validity.valid {
         unfit.push("nothing was sent in the measurement".to_owned());
     }
     let mut components = seconds::of(&observation.driven);
@@ -84,6 +84,9 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
         Evidence::Nothing => Status::Invalid,
     };
     reasons.extend(unfit);
+    if status == Status::Invalid && reasons.is_empty() {
+        reasons.extend(decided.clone());
+    }
     let refused = refusing(load, &observed);
     let findings = load.findings.iter().cloned().chain(refused).chain(decided).collect();
     let slo = outcome.map(|outcome| outcome.objectives).unwrap_or_default();

@@ -49,14 +49,17 @@ pub fn next(search: &Search, sweep: &Sweep, probed: Option<Rate>, points: &[Poin
     };
     match search.to {
         Some(to) if to.as_per_second() * (1.0 + 1e-9) < load.as_per_second() => {
+            let last = points.last().map_or(to, |last| last.asked);
             let is_met = |point: &Point| point.slo_met == Some(true);
             let asks_capacity = search.result == ResultKind::Capacity;
             let (answered, why) = match () {
                 () if !sweep.stop.is_empty() => {
-                    (false, format!("no stop rule fired up to {to}, the end of the range"))
+                    (false, format!("no stop rule fired up to {last}, the end of the range"))
                 }
-                () if asks_capacity && points.iter().all(is_met) => (false, met_everywhere(to, "")),
-                () => (true, format!("the range was measured up to {to}")),
+                () if asks_capacity && points.iter().all(is_met) => {
+                    (false, met_everywhere(last, ""))
+                }
+                () => (true, format!("the range was measured up to {last}")),
             };
             Next::Ended { answered, why }
         }

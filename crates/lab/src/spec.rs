@@ -323,13 +323,14 @@ impl Resolved {
             (_, Some(_), Some(_)) => {
                 error("the rate is both fixed and searched", "rate:", "remove load.rate or search")
             }
-            (_, Some(Search { strategy: Strategy::Bracket(_), .. }), None)
-                if self.spec.slo.is_empty() =>
+            (_, Some(search), None)
+                if search.result == ResultKind::Capacity && self.spec.slo.is_empty() =>
             {
                 error(
                     "a capacity needs an SLO",
                     "search:",
-                    "add for example slo: [{metric: p99, max: 100ms}], or write strategy: sweep",
+                    "add for example slo: [{metric: p99, max: 100ms}], or sweep for the \
+                     maximum_throughput",
                 )
             }
             (_, Some(Search { strategy: Strategy::Bracket(_), .. }), None)

@@ -77,6 +77,11 @@ impl Outcome {
         }
     }
 
+    /// True if the target did not end it: it was given up, or never sent.
+    pub fn is_given_up(self) -> bool {
+        matches!(self, Outcome::Timeout | Outcome::Dropped | Outcome::Unfinished)
+    }
+
     /// True if a response arrived, good or bad.
     pub fn is_answer(self) -> bool {
         matches!(self, Outcome::Ok | Outcome::Status | Outcome::Check)

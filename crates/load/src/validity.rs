@@ -40,6 +40,8 @@ const OTHERS_UNNOTICED: f64 = 0.02;
 const SURE: f64 = 0.5;
 /// The share of the connections that are in use, on average, if requests wait for one.
 const CONNECTIONS_IN_USE: f64 = 0.9;
+/// One of so many requests may be unfinished without a word if nobody waits for the last ones.
+const UNNOTED: u64 = 100;
 const RETRANSMITS_UNNOTICED: f64 = 0.001;
 /// The time that opening connections may take in any case.
 const OPENING_UNNOTICED: Nanos = Nanos::from_millis(500);
@@ -265,6 +267,9 @@ fn lost(measurement: &Measurement, total: &Part, samples: u64) -> Gate {
              Give them more time with --connect-timeout, open them slower with --open-rate, or \
              ask for fewer with --connections."
         )),
+        () if total.intended == 0 => Some(
+            "nothing was measured: no request was due in this time. Measure longer.".to_owned(),
+        ),
         () if 0 < samples => Some(format!(
             "{samples} samples lost: the disk did not keep up. Write --samples elsewhere, or leave \
              it out."
@@ -328,22 +333,23 @@ fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Ju
         judgement.saturated = measurement.balance.is_saturated();
     }
     if judgement.saturated == Some(true) {
-        judgement.findings.push(format!(
-            "the target is saturated: {}/s of {}/s completed; response time grows while it lasts, \
-             so its quantiles depend on the duration",
-            grouped(rate(total.completed_inside)),
-            grouped(rate(total.intended)),
-        ));
-    }
-    let each = total.service.mean().unwrap_or_default().as_secs_f64();
-    let in_use = each * total.service.count() as f64 / seconds;
-    let connections = plan.connections();
-    if judgement.saturated == Some(true) && CONNECTIONS_IN_USE * connections as f64 <= in_use {
-        judgement.findings.push(format!(
-            "requests waited for one of the {} connections, which were all in use: with more of them the \
-             target may complete more",
-            counted(connections as u64),
-        ));
+        let each = total.service.mean().unwrap_or_default().as_secs_f64();
+        let in_use = each * total.service.count() as f64 / seconds;
+        let connections = plan.connections();
+        let (completed, intended) =
+            (grouped(rate(total.completed_inside)), grouped(rate(total.intended)));
+        // The target at its limit is slow to free the connections, but there may also be too few of them.
+        judgement.findings.push(match CONNECTIONS_IN_USE * connections as f64 <= in_use {
+            true => format!(
+                "{completed}/s of {intended}/s completed: requests waited for one of the {} connections, which \
+                 were all in use; with more of them the target may complete more, unless it is saturated",
+                counted(connections as u64),
+            ),
+            false => format!(
+                "the target is saturated: {completed}/s of {intended}/s completed; response time grows while it \
+                 lasts, so its quantiles depend on the duration",
+            ),
+        });
     }
     if 0 < total.outcome(Outcome::Dropped) {
         judgement.findings.push(format!(
@@ -396,9 +402,10 @@ fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Ju
             counted(after_one),
         ));
     }
-    // Without a drain, unfinished requests are expected.
+    // Without a drain, a few are expected.
     let unfinished = total.outcome(Outcome::Unfinished);
-    if 0 < unfinished && Nanos::ZERO < plan.drain {
+    let is_noted = Nanos::ZERO < plan.drain || total.intended < UNNOTED * unfinished;
+    if 0 < unfinished && is_noted {
         judgement.findings.push(format!(
             "unfinished {} of {} requests: no response when the load ended",
             counted(unfinished),

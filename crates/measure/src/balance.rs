@@ -61,7 +61,7 @@ impl Balance {
         self.last_arrival = self.last_arrival.max(Some(intended));
     }
 
-    /// Counts a response that arrived at this time, good or bad.
+    /// Counts a request that the target ended at this time, with a response or without one.
     #[inline]
     pub fn answered(&mut self, done: Instant) {
         self.slice(done).answered += 1;
@@ -85,18 +85,17 @@ impl Balance {
 
     /// Returns true if the target answered less than 97 % of the arrivals: in the second half of
     /// the time of arrivals, by more than random variation explains, and in each half of that half.
-    /// `None` if this is unknown: nothing was answered in the first quarter, so that the load is
-    /// too short for the response time; or there were too few requests; or the rate of arrivals
+    /// `None` if this is unknown: nothing was answered in the first half, so that the load is too
+    /// short for the response time; or there were too few requests; or the rate of arrivals
     /// rose, which leaves more requests unanswered in a system that keeps up, too.
     pub fn is_saturated(&self) -> Option<bool> {
         // A slice that the arrivals fill only partly is left out.
         let slices = (self.last_arrival?.saturating_since(self.start).0 >> self.shift) as usize;
         let quarter = slices / 4;
-        let first = sum(&self.slices[..slices - 3 * quarter]);
         let begin = sum(&self.slices[..slices - 2 * quarter]);
         let third = sum(&self.slices[slices - 2 * quarter..slices - quarter]);
         let fourth = sum(&self.slices[slices - quarter..slices]);
-        if quarter == 0 || self.before.answered + first.answered == 0 {
+        if quarter == 0 || self.before.answered + begin.answered == 0 {
             return None;
         }
         let half = third.and(fourth);

@@ -18,6 +18,9 @@ pub const SCHEMA: &str = "benchwright.compare/2";
 /// The probability of an error that a comparison accepts, over all its decisions together.
 pub const SIGNIFICANCE: f64 = 0.05;
 
+/// The trials of each arm from which on the speed of the machine is told from the difference of the arms.
+const ENOUGH_FOR_SPEED: usize = 6;
+
 /// Two arms, compared in each declared metric.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Comparison {
@@ -255,7 +258,12 @@ fn judged(
         Verdict::Undecided => comparison::more_blocks(&ratios, significance, margin),
         Verdict::Better | Verdict::Worse | Verdict::Equivalent => Some(0),
     };
-    let adjusted = comparison::adjusted(&ratios, &speeds, significance);
+    let all = |arm: fn(&Block) -> &Vec<f64>| -> Vec<f64> {
+        blocks.iter().flat_map(arm).copied().collect()
+    };
+    let (of_a, of_b) = (all(|block| &block.a), all(|block| &block.b));
+    let are_enough = ENOUGH_FOR_SPEED <= of_a.len().min(of_b.len());
+    let adjusted = comparison::adjusted(&ratios, &speeds, significance).filter(|_| are_enough);
     let adjusted = adjusted.map(|found| Adjusted {
         effect: found.comparison.ratio,
         interval: finite(found.comparison.interval),
@@ -263,10 +271,6 @@ fn judged(
         verdict: found.comparison.verdict(better, margin).into(),
         slope: found.slope,
     });
-    let all = |arm: fn(&Block) -> &Vec<f64>| -> Vec<f64> {
-        blocks.iter().flat_map(arm).copied().collect()
-    };
-    let (of_a, of_b) = (all(|block| &block.a), all(|block| &block.b));
     Compared {
         metric,
         of,

@@ -21,6 +21,7 @@
 //!   stays missed only if failures miss it.
 //! - Most requests were answered wrongly: so they were, however slow anything was. A timeout or a reset is no
 //!   answer, and may come from a disturbance; so may refusals (429, 503), unless nothing was answered well.
+//! - An SLO that only unfinished requests miss is open, however well the generator did.
 //! - The figures of a slowed trial are bounds; they are in no average and no comparison.
 
 use crate::Load;
@@ -129,6 +130,12 @@ pub fn of_load(
             outcome.at_bounds(&load.total)
         }
     });
+    let asks_for_verdict = !matches!(question, Question::Figures | Question::LowerBound);
+    if asks_for_verdict && outcome.is_some_and(|outcome| outcome.rests_on_unfinished(&load.total)) {
+        let text = "only unfinished requests miss the SLO, and these may still be answered: wait longer for them \
+                    (phases.drain, --drain)";
+        return (Evidence::Nothing, Some(text.to_owned()));
+    }
     let evidence = of(fitness, verdict, load.saturated == Some(false), question);
     let objectives = outcome.map_or(&[][..], |outcome| &outcome.objectives);
     let may_be_slowed = !matches!(fitness, Fitness::LateByItself | Fitness::Busy);

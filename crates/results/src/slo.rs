@@ -75,6 +75,17 @@ pub struct Judged {
 }
 
 impl Judged {
+    /// Returns about how many requests decide the objective, if the share of those that are over it stays: the
+    /// normal approximation, and for none of them the exact number.
+    pub fn needed(&self) -> u64 {
+        let allowed = self.slo.allowed().0.clamp(1e-9, 1.0 - 1e-9);
+        let share = self.over as f64 / self.of.max(1) as f64;
+        let apart = (allowed - share).abs().max(allowed / 10.0);
+        let exact = (1.0 - CONFIDENCE).ln() / (-allowed).ln_1p();
+        let normal = (1.645 / apart).powi(2) * allowed * (1.0 - allowed);
+        if self.over == 0 { exact.ceil() as u64 } else { normal.ceil() as u64 }
+    }
+
     /// Returns true if a limit of a response time is missed since more requests failed than may be over it, however
     /// fast the others were.
     pub fn is_missed_by_failures(&self) -> bool {
@@ -124,6 +135,17 @@ impl Outcome {
     /// Returns the verdict if a missed limit of a response time says nothing, and only failures do.
     pub fn at_bounds_of_failures(&self, part: &Part) -> AtBounds {
         self.bounded(|judged| judged.slo.is_missed_by_failures(part))
+    }
+
+    /// Returns true if objectives are missed, but only since requests were unfinished: these may still have met
+    /// them.
+    pub fn rests_on_unfinished(&self, part: &Part) -> bool {
+        let rests = |judged: &&Judged| {
+            let over = judged.over.saturating_sub(part.counts.unfinished);
+            judged.verdict == Verdict::Undecided && over as f64 <= judged.slo.most_over(judged.of)
+        };
+        let mut missed = self.objectives.iter().filter(|judged| !judged.met).peekable();
+        missed.peek().is_some() && missed.all(|judged| rests(&judged))
     }
 
     fn bounded(&self, is_missed: impl Fn(&Judged) -> bool) -> AtBounds {

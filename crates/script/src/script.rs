@@ -16,8 +16,8 @@ use wire::http1::{After, Expect, fields};
 
 use crate::ahead::{Ahead, Prepared};
 use crate::batch;
-use crate::collector::Collector;
 use crate::bound::Calling;
+use crate::collector::Collector;
 use crate::machine::{Callbacks, Machine};
 use crate::network::Nowhere;
 use crate::program::Program;

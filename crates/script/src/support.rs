@@ -14,8 +14,8 @@ use measure::pace::Portion;
 use net::Address;
 
 use crate::{
-    Compatibility, Defaults, LONGEST_CALL, Network, Nowhere, Program, Script, ScriptSet, Seed, Stage, Stream,
-    Target,
+    Compatibility, Defaults, LONGEST_CALL, Network, Nowhere, Program, Script, ScriptSet, Seed,
+    Stage, Stream, Target,
 };
 
 /// A stage that owns its parts.

@@ -15,7 +15,7 @@ use super::machine::{self, Machine, Process};
 use crate::journal;
 use crate::repository;
 
-mod left;
+pub(crate) mod left;
 
 const SEED: u64 = 7;
 

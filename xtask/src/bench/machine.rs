@@ -102,10 +102,10 @@ pub(crate) fn is_there(program: &str) -> bool {
 }
 
 /// A process that is killed and waited for when dropped.
-pub(super) struct Process(pub(super) Child);
+pub(crate) struct Process(pub(crate) Child);
 
 impl Process {
-    pub(super) fn start(command: &mut Command) -> Result<Process, String> {
+    pub(crate) fn start(command: &mut Command) -> Result<Process, String> {
         let program = command.get_program().display().to_string();
         command.spawn().map(Process).map_err(|error| format!("starting {program}: {error}"))
     }
@@ -292,11 +292,11 @@ fn cpu_of_all() -> Nanos {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a bench measures real time")]
-pub(super) fn now() -> std::time::Instant {
+pub(crate) fn now() -> std::time::Instant {
     std::time::Instant::now()
 }
 
-pub(super) fn since(begun: std::time::Instant) -> Nanos {
+pub(crate) fn since(begun: std::time::Instant) -> Nanos {
     Nanos::from_secs_f64((now() - begun).as_secs_f64())
 }
 

@@ -37,6 +37,7 @@ mod requests;
 mod results;
 mod scripts;
 mod secrets;
+mod signals;
 mod social;
 mod terminal;
 mod tls;

@@ -132,13 +132,18 @@ fn conclude(ended: Result<Ended, lab::Error>, json: bool) -> Result<Exit, Failur
         true => output::json(answer),
         false => lab::answer::table(answer),
     })?;
+    // An answer that is only a bound may go on, too.
+    let go_on = answer.go_on(&shown(&ended.directory));
+    let tell = || go_on.iter().for_each(|command| output::error(&format!("go on    {command}")));
     Ok(match answer.verdict {
-        Verdict::Answered => Exit::Answered,
+        Verdict::Answered => {
+            tell();
+            Exit::Answered
+        }
         Verdict::No => Exit::No,
         Verdict::NoAnswer => {
             output::error(&format!("error: {}", answer.summary));
-            let go_on = answer.go_on(&shown(&ended.directory));
-            go_on.iter().for_each(|command| output::error(&format!("go on    {command}")));
+            tell();
             Exit::NoAnswer
         }
         Verdict::Interrupted => {

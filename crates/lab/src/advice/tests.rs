@@ -100,7 +100,7 @@ fn requests_that_are_too_few_to_decide_are_to_be_measured_longer() {
     let past = ran(&QUEUE.replace("time: 5s", "time: 500ms").replace("max: 30ms", "max: 5ms"));
     let found = of(&past, &past.answer());
     assert_eq!(found[0].code, Code::TooFewRequests, "{found:?}");
-    assert_eq!(found[0].change.as_deref(), Some("phases.measure.time=1s"));
+    assert_eq!(found[0].change.as_deref(), Some("phases.measure.time=4s"));
 }
 
 /// A CPU of its own is the advice of another rule, and only where there is none.

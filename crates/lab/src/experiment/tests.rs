@@ -112,7 +112,7 @@ fn a_sweep_from_a_probe_finds_the_maximum_and_the_capacity() {
              11   1,416/s   saturated   p50 137 ms   p99 207 ms    1,000 of 1,404/s completed  limited by: servers (CPU)
             ---
             maximum throughput    1,000/s sustained at 1,046/s offered (trial 8); 3 trials above it brought no more
-            capacity              954/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %; missed at 1,046/s
+            capacity              967/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %; missed at 1,064/s
             limited by            servers, CPU 1.00 of 1
             validity              10 of 10 trials valid
             stopped by            no new maximum (by more than 1 %) in 3 loads
@@ -138,7 +138,7 @@ fn a_rule_that_is_never_reached_in_the_trials_allowed_is_no_answer() {
               4     726/s   ok          p50 1.87 ms  p99 8.45 ms   cpu 0.71
             ---
             maximum throughput    at least 710/s sustained at 710/s offered (trial 4)
-            capacity              at least 710/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %
+            capacity              at least 726/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %
             validity              3 of 3 trials valid
             no answer             no stop rule fired in the 3 trials allowed
         "#]],
@@ -185,7 +185,7 @@ fn a_search_for_a_capacity_that_no_load_has_answers_no() {
               3     660/s   slo missed  p50 1.75 ms  p99 6.07 ms   cpu 0.69
             ---
             maximum throughput    at least 690/s sustained at 690/s offered (trial 3)
-            capacity              at most 570/s: no load met the SLO
+            capacity              at most 600/s: no load met the SLO
             validity              2 of 2 trials valid
             verdict               no load met the SLO
         "#]],
@@ -230,7 +230,7 @@ fn repetitions_share_a_load_and_differ_in_their_seeds() {
               8     726/s   ok          p50 1.87 ms  p99 8.45 ms   cpu 0.71
             ---
             maximum throughput    at least 680/s sustained at 686/s offered (trial 6)
-            capacity              at least 690/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %
+            capacity              at least 660/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %
             reproducibility       600/s: p99 RSD 10.14 % (5.28 % … 63.72 %) of 3 trials, floor 9.67 %
             reproducibility       660/s: p99 RSD 22.93 % (11.94 % … 144.13 %) of 3 trials, floor 9.70 %
             validity              7 of 7 trials valid
@@ -381,11 +381,11 @@ fn levels_and_searches_are_answered_each_and_together() {
              43   4,819/s   saturated   p50 65.4 ms  p99 111 ms    3,960 of 4,734/s completed  limited by: servers (CPU)  [servers=4 · capacity · 2]
              44   2,008/s   ok          p50 774 µs   p99 4.26 ms   cpu 1.97  [servers=4 · half · 2]
             ---
-            servers=1 capacity    maximum throughput at least 974/s (median of 2, at least 962/s … at least 986/s); capacity 835/s (median of 2, 824 … 846/s) with p99 ≤ 30 ms
+            servers=1 capacity    maximum throughput at least 974/s (median of 2, at least 962/s … at least 986/s); capacity 819/s (median of 2, 793 … 845/s) with p99 ≤ 30 ms
             servers=1 half        sustained 415/s (median of 2, 410 … 420/s)
-            servers=2 capacity    maximum throughput at least 2,017/s (median of 2, at least 2,006/s … at least 2,028/s); capacity 1,847/s (median of 2, 1,836 … 1,858/s) with p99 ≤ 30 ms
+            servers=2 capacity    maximum throughput at least 2,017/s (median of 2, at least 2,006/s … at least 2,028/s); capacity 1,780/s (median of 2, 1,769 … 1,790/s) with p99 ≤ 30 ms
             servers=2 half        sustained 888/s (median of 2, 840 … 936/s)
-            servers=4 capacity    maximum throughput 4,006/s (median of 2, 3,960 … 4,052/s); capacity 4,102/s (median of 2, 4,084 … 4,120/s) with p99 ≤ 30 ms
+            servers=4 capacity    maximum throughput 4,006/s (median of 2, 3,960 … 4,052/s); capacity 4,135/s (median of 2, 4,016 … 4,254/s) with p99 ≤ 30 ms
             servers=4 half        sustained 2,054/s (median of 2, 1,956 … 2,152/s)
             validity              38 of 38 trials valid
             stopped by            12 searches ended

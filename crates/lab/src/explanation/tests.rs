@@ -26,7 +26,7 @@ fn a_capacity_is_explained_by_the_trials_at_its_bounds() {
     expect![[r#"
         verdict: capacity 1,915/s with p99 ≤ 30 ms (the capacity lies between 1,915/s and 1,936/s, 1.1 % apart)
         capacity: 1,915/s is the highest load with p99 ≤ 30 ms: 2 of 3 trials met it (trial 10: p99 ≤ 30 ms is met: 13 of 9,527 requests over (0.136 %, allowed 1 %); trial 18: p99 ≤ 30 ms is missed: 519 of 1,966 requests over (26.399 %, allowed 1 %); trial 19: p99 ≤ 30 ms is met: 0 of 9,463 requests over (0 %, allowed 1 %)); at 1,936/s 2 of 6 trials met it (trial 13: p99 ≤ 30 ms is met: 0 of 9,678 requests over (0 %, allowed 1 %); trial 14: p99 ≤ 30 ms is missed: 179 of 7,233 requests over (2.475 %, allowed 1 %); trial 15: p99 ≤ 30 ms is missed: 218 of 3,187 requests over (6.84 %, allowed 1 %); and 3 more)
-        estimate: estimated from all its trials: 1,924/s (95 % interval 1,836 … 1,955/s); the load at which a trial begins to fail differs by 2.9 % between trials
+        estimate: estimated from all its trials: 1,911/s (95 % interval 1,799 … 1,972/s); the load at which a trial begins to fail differs by 5.1 % between trials
         end: the capacity lies between 1,915/s and 1,936/s, 1.1 % apart, after 22 trials
         limit: the first resource that was used up: servers, CPU 1.93 of 2
         validity: 22 of 22 trials valid
@@ -39,8 +39,8 @@ fn a_maximum_is_explained_by_the_loads_above_it() {
         "{QUEUE}search: {{start: 1000/s, step: 20%, stop: [{{rule: no_new_max, window: 3}}]}}\n"
     ));
     expect![[r#"
-        verdict: maximum throughput 2,031/s; capacity 1,738/s with p99 ≤ 30 ms (no new maximum in 3 loads)
-        capacity: 1,738/s is the highest load with p99 ≤ 30 ms: 1 of 1 trial met it (trial 4: p99 ≤ 30 ms is met: 0 of 8,691 requests over (0 %, allowed 1 %)); at 2,061/s 0 of 1 trial met it (trial 5: p99 ≤ 30 ms is missed: 10,304 of 10,304 requests over (100 %, allowed 1 %), 176 of them unfinished)
+        verdict: maximum throughput 2,031/s; capacity 1,728/s with p99 ≤ 30 ms (no new maximum in 3 loads)
+        capacity: 1,728/s is the highest load with p99 ≤ 30 ms: 1 of 1 trial met it (trial 4: p99 ≤ 30 ms is met: 0 of 8,691 requests over (0 %, allowed 1 %)); at 2,074/s 0 of 1 trial met it (trial 5: p99 ≤ 30 ms is missed: 10,304 of 10,304 requests over (100 %, allowed 1 %), 176 of them unfinished)
         maximum throughput: 2,031/s sustained of 6,172/s offered in trial 11; higher loads brought no more: 7,440/s → 1,994/s (trial 12); 8,899/s → 2,001/s (trial 13); 10,715/s → 1,987/s (trial 14)
         end: no new maximum in 3 loads, after 14 trials
         limit: the first resource that was used up: servers, CPU 2.00 of 2
@@ -63,10 +63,10 @@ reproducibility: {{target: {{metric: p50, rsd: 1%}}}}
     expect![[r#"
         verdict: 1.1ms compared with 1ms: worse; p50 +12.9 % (worse), p99 +6.3 % (undecided); 1ms → 1.1ms: p50 no difference shown (RSD × 1.51, p = 0.3968); time=1.1ms · 600/s: RSD of p50 3.7 % (2.3 % … 9.1 %), target 1 % missed; time=1ms · 600/s: RSD of p50 2.5 % (1.5 % … 6.0 %), target 1 % missed (2 searches ended)
         slo: time=1ms: 6 of 6 trials met it (trial 3: p99 ≤ 30 ms is met: 0 of 2,897 requests over (0 %, allowed 1 %); trial 4: p99 ≤ 30 ms is met: 0 of 3,081 requests over (0 %, allowed 1 %); trial 5: p99 ≤ 30 ms is met: 0 of 2,940 requests over (0 %, allowed 1 %); and 3 more)
-        sustained: time=1ms: at most 589/s of 589/s offered, in trial 9
+        sustained: time=1ms: 589/s of 589/s offered, as in trial 9
         end: time=1ms: the load was measured, after 6 trials
         slo: time=1.1ms: 6 of 6 trials met it (trial 1: p99 ≤ 30 ms is met: 0 of 3,099 requests over (0 %, allowed 1 %); trial 2: p99 ≤ 30 ms is met: 0 of 3,063 requests over (0 %, allowed 1 %); trial 7: p99 ≤ 30 ms is met: 0 of 3,069 requests over (0 %, allowed 1 %); and 3 more)
-        sustained: time=1.1ms: at most 611/s of 610/s offered, in trial 8
+        sustained: time=1.1ms: 611/s of 611/s offered, as in trial 8
         end: time=1.1ms: the load was measured, after 6 trials
         validity: 12 of 12 trials valid
         comparison: p50 worse: +12.9 % (+6.2 … +18.9 %), p = 0.0093; median 789 µs → 889 µs; 6 and 6 trials in 3 blocks. Rule: the interval excludes 0 % and the change is beyond the margin (3 %)

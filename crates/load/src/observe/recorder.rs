@@ -226,9 +226,9 @@ impl Observer for Recorder {
         self.go_on_to(done);
         if answered {
             self.current.figures.completed += 1;
-            if done < self.window.end {
-                self.balance.answered(done);
-            }
+        }
+        if !outcome.is_given_up() && done < self.window.end {
+            self.balance.answered(done);
         }
         let part = self.part(of);
         part.in_progress += done.min(end).saturating_since(intended.max(begin));

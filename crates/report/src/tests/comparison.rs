@@ -23,6 +23,7 @@ fn compared(metric: Metric, verdict: comparison::Verdict, effect: f64) -> Compar
         trials_b: 9,
         censored_a: 0,
         censored_b: 0,
+        depends_on_bounds: false,
         blocks: 5,
         interleaved: true,
         environment_differences: Vec::new(),

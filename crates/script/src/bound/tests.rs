@@ -1,3 +1,4 @@
+use std::sync::mpsc;
 use std::thread;
 
 use load::Fault;
@@ -66,8 +67,9 @@ fn a_callback_that_does_not_return_is_seen_by_another_thread() {
     let mut script = scripts.pop().unwrap();
     assert_eq!(watch.look(SHORT * 9), None);
     let answered = thread::spawn(move || exchange(&mut script, "HTTP/1.1 200 OK", ""));
+    let (_kept, nothing) = mpsc::channel::<()>();
     let stuck = (0..1_000).find_map(|_| {
-        thread::sleep(Duration::from_millis(5));
+        nothing.recv_timeout(Duration::from_millis(5)).unwrap_err();
         watch.look(SHORT / 4)
     });
     assert_eq!(

@@ -12,7 +12,7 @@ mod tests;
 const DEEPEST_GROUP: usize = 8;
 
 /// The runtime folder of the runs, in their temporary folder.
-pub(super) const RUNTIME: &str = "runtime";
+pub(crate) const RUNTIME: &str = "runtime";
 
 /// Returns every file below a folder, by its path from there.
 pub(super) fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
@@ -55,7 +55,7 @@ pub(super) fn differences(
 }
 
 /// Returns the processes, ports, control groups and temporary folders left by ended runs.
-pub(super) fn on_machine(temporary: &Path, results: &Path, runners: &[u32]) -> Vec<String> {
+pub(crate) fn on_machine(temporary: &Path, results: &Path, runners: &[u32]) -> Vec<String> {
     let processes = processes(temporary).into_iter().map(|pid| format!("process {pid} is left"));
     let ports = ports(results).into_iter().filter(|&port| answers(port));
     let ports = ports.map(|port| format!("port {port} is still listened on"));

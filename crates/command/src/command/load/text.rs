@@ -7,6 +7,8 @@ use measure::quantity::{counted, grouped};
 use measure::{Bytes, Nanos, Quantile};
 use results::{Events, Load, Times, failing};
 
+use crate::output::Exit;
+
 #[cfg(test)]
 mod tests;
 
@@ -51,6 +53,9 @@ fn write(load: &Load, text: &mut String) -> std::fmt::Result {
         writeln!(text, "slo: {}", judged.text)?;
     }
     if let Some(fails) = failing::missed_in_words(load, super::judged(load)) {
+        // A disturbance may have slowed the target, which then refused or did not answer.
+        let is_certain = super::exit(load) == Exit::No;
+        let fails = if is_certain { fails } else { format!("perhaps for a disturbance: {fails}") };
         writeln!(text, "fails: {fails}")?;
     }
     if load.partial {

@@ -50,7 +50,7 @@ fn an_adaptive_search_from_a_probe_encloses_the_capacity() {
              20     900/s   slo missed  p50 6.83 ms  p99 23.9 ms   cpu 0.94
             ---
             capacity              887/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %; missed at 900/s
-                                  estimated from all its trials: 898/s (95 % interval 857 … 925/s)
+                                  estimated from all its trials: 902/s (95 % interval 870 … 926/s)
             validity              19 of 19 trials valid
             stopped by            the capacity lies between 887/s and 900/s, 1.5 % apart
         "#]],
@@ -221,12 +221,12 @@ fn a_sweep_that_ends_with_its_range_says_at_least() {
               2     400/s   ok          p50 1.00 ms  p99 3.69 ms   cpu 0.38
             ---
             maximum throughput    at least 382/s sustained at 382/s offered (trial 2)
-            capacity              at least 382/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %
+            capacity              at least 400/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %
             validity              2 of 2 trials valid
             stopped by            the range was measured up to 400/s
         "#]],
     );
-    expect!["maximum throughput at least 382/s; capacity at least 382/s with p99 ≤ 20 ms and failures ≤ 0.1 % (the range was measured up to 400/s)"].assert_eq(&answer.summary);
+    expect!["maximum throughput at least 382/s; capacity at least 400/s with p99 ≤ 20 ms and failures ≤ 0.1 % (the range was measured up to 400/s)"].assert_eq(&answer.summary);
     let (maximum, capacity) = (answer.maximum_throughput.unwrap(), answer.capacity.unwrap());
     assert!(maximum.at_least && capacity.at_least);
     // Beyond the limit of the system, the range shows it.

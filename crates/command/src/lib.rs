@@ -12,18 +12,20 @@ mod progress;
 mod terminal;
 
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use clap::Parser;
 use clap::error::ErrorKind;
 use output::{Exit, Failure};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 
 use crate::cli::{Cli, Command};
 
 /// Runs the program by its arguments; returns its exit code.
 pub fn main() -> ExitCode {
     output::explain_panics();
+    end_by_signals();
     let run = std::panic::AssertUnwindSafe(run);
     std::panic::catch_unwind(run).unwrap_or(ExitCode::from(Exit::NoAnswer as u8))
 }
@@ -105,18 +107,40 @@ fn refuse(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// Returns a flag that Ctrl-C and the signals that ask a program to end set; a second Ctrl-C ends the
-/// process at once. A file beyond the limit of its size is an error, and not the end.
-fn interrupted() -> Arc<AtomicBool> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
-    let flag = Arc::new(AtomicBool::new(false));
+/// The signals that ask a program to end.
+const ENDING: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
+
+/// True until a command handles these signals itself.
+static UNHANDLED: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
+static INTERRUPTED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// Lets the signals that ask a program to end do so at once, as long as no command handles them itself. A file
+/// beyond the limit of its size is an error, and not the end.
+fn end_by_signals() {
     let exit = Exit::Interrupted as i32;
-    let registered = signal_hook::flag::register_conditional_shutdown(SIGINT, exit, flag.clone())
-        .and_then(|_| signal_hook::flag::register(SIGINT, flag.clone()))
-        .and_then(|_| signal_hook::flag::register(SIGTERM, flag.clone()))
-        .and_then(|_| signal_hook::flag::register(SIGHUP, flag.clone()))
-        .and_then(|_| signal_hook::flag::register(SIGQUIT, flag.clone()))
-        .and_then(|_| signal_hook::flag::register(SIGXFSZ, Arc::default()));
+    let register =
+        |signal| signal_hook::flag::register_conditional_shutdown(signal, exit, UNHANDLED.clone());
+    let registered = ENDING.into_iter().try_for_each(|signal| register(signal).map(drop));
+    let registered = registered.and_then(|()| signal_hook::flag::register(SIGXFSZ, Arc::default()));
     registered.expect("these signals can be handled");
-    flag
+}
+
+/// Returns a flag that these signals set from now on; a second Ctrl-C ends the process at once.
+fn interrupted() -> Arc<AtomicBool> {
+    let flag = INTERRUPTED.get_or_init(|| {
+        let flag = Arc::new(AtomicBool::new(false));
+        let exit = Exit::Interrupted as i32;
+        let second = signal_hook::flag::register_conditional_shutdown(SIGINT, exit, flag.clone());
+        let register = |signal| signal_hook::flag::register(signal, flag.clone()).map(drop);
+        let registered = second.and_then(|_| ENDING.into_iter().try_for_each(register));
+        registered.expect("these signals can be handled");
+        UNHANDLED.store(false, Ordering::SeqCst);
+        flag
+    });
+    flag.clone()
+}
+
+/// Returns true once a command that handles these signals itself was asked to end.
+fn is_interrupted() -> bool {
+    INTERRUPTED.get().is_some_and(|flag| flag.load(Ordering::Relaxed))
 }

@@ -7,6 +7,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 
+pub(crate) use stream::{Stream, create, replace};
+
+mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -44,10 +47,11 @@ impl Failure {
 
 /// Writes the result. A closed pipe is not a failure.
 pub(crate) fn result(text: &str) -> Result<(), Failure> {
-    let mut stdout = io::stdout().lock();
-    let text = harmless(text);
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    match written {
+    match Stream::Stdout.write_all(harmless(text).as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+            let error = anyhow::anyhow!("interrupted while nobody read the result");
+            Err(Failure { exit: Exit::Interrupted, error })
+        }
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::no_answer(format!("writing the result: {error}")))
         }
@@ -58,13 +62,13 @@ pub(crate) fn result(text: &str) -> Result<(), Failure> {
 /// Writes a line for people.
 pub(crate) fn error(line: &str) {
     // If this cannot be written either, the error cannot be reported.
-    let _ = writeln!(io::stderr().lock(), "{}", harmless(line));
+    let _ = Stream::Stderr.write_all(format!("{}\n", harmless(line)).as_bytes());
 }
 
 /// Writes a line that the next one overwrites; only on a terminal.
 pub(crate) fn transient(line: &str) {
     if is_terminal() {
-        let _ = write!(io::stderr().lock(), "\r\x1b[K{}", harmless(line));
+        let _ = Stream::Stderr.write_all(format!("\r\x1b[K{}", harmless(line)).as_bytes());
     }
 }
 

@@ -9,7 +9,7 @@
 //! The thread keeps off the CPUs of the generator and of the system under test, and shows its own use
 //! of a CPU.
 
-use std::io::{self, BufWriter, IsTerminal, Stderr};
+use std::io::{self, BufWriter, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, Once};
@@ -24,6 +24,8 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers
 use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen};
 use ratatui::crossterm::{cursor, execute, terminal};
 use signal_hook::consts::SIGINT;
+
+use crate::output::Stream;
 
 pub(crate) use self::experiment::Experiment;
 pub(crate) use self::load::Single;
@@ -122,7 +124,7 @@ impl<V: View> Served<V> {
         let allowed = cores::allowed();
         let mut home = Vec::new();
         // Without a buffer every cell would be a system call.
-        let writer: BufWriter<Stderr> = BufWriter::with_capacity(1 << 16, io::stderr());
+        let writer: BufWriter<Stream> = BufWriter::with_capacity(1 << 16, Stream::Stderr);
         // A terminal without a size, or that is gone: the run goes on without a view.
         let Ok(mut screen) = ratatui::Terminal::new(CrosstermBackend::new(writer)) else { return };
         let (begun, mut next) = (clock::now(), clock::now());
@@ -235,14 +237,14 @@ fn take_screen() -> io::Result<()> {
     });
     terminal::enable_raw_mode()?;
     TAKEN.store(true, Ordering::Relaxed);
-    execute!(io::stderr(), EnterAlternateScreen, cursor::Hide).inspect_err(|_| leave_screen())
+    execute!(Stream::Stderr, EnterAlternateScreen, cursor::Hide).inspect_err(|_| leave_screen())
 }
 
 /// Gives the terminal back as it was; harmless if that is done already.
 fn leave_screen() {
     if TAKEN.swap(false, Ordering::Relaxed) {
         // A terminal that is gone needs nothing back.
-        let _ = execute!(io::stderr(), LeaveAlternateScreen, cursor::Show);
+        let _ = execute!(Stream::Stderr, LeaveAlternateScreen, cursor::Show);
         let _ = terminal::disable_raw_mode();
     }
 }

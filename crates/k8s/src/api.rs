@@ -4,7 +4,7 @@
 //! pauses; all our calls may be repeated, since objects have names that we choose. Objects are plain
 //! JSON: what we do not name, we do not change.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver};
@@ -150,6 +150,20 @@ fn path_of(object: &Value) -> String {
     one(text("/kind"), text("/metadata/namespace"), text("/metadata/name"))
 }
 
+/// The most bytes of a kubeconfig file.
+const MOST_OF_CONFIG: u64 = 16 << 20;
+
+/// Refuses a kubeconfig that would be read for ever, such as a pipe. One that is not there has an error of its own.
+fn check_file(path: &Path) -> anyhow::Result<()> {
+    let Ok(found) = std::fs::metadata(path) else { return Ok(()) };
+    anyhow::ensure!(
+        found.is_file() && found.len() <= MOST_OF_CONFIG,
+        "{}: it is no kubeconfig: not a regular file of at most 16 MiB",
+        path.display()
+    );
+    Ok(())
+}
+
 impl Api {
     /// Connects by a kubeconfig file, or by what the environment gives: `KUBECONFIG`,
     /// `~/.kube/config`, or the account of the pod that we run in.
@@ -160,6 +174,12 @@ impl Api {
     ) -> anyhow::Result<Api> {
         let options =
             KubeConfigOptions { context: context.map(str::to_owned), ..Default::default() };
+        let named = std::env::var_os("KUBECONFIG").unwrap_or_default();
+        let files: Vec<PathBuf> = match kubeconfig {
+            Some(path) => vec![path.to_owned()],
+            None => std::env::split_paths(&named).collect(),
+        };
+        files.iter().try_for_each(|path| check_file(path))?;
         Api::with(interrupted, async {
             let config = match (kubeconfig, context) {
                 (Some(path), _) => {

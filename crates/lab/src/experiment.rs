@@ -266,7 +266,7 @@ impl Run<'_> {
             let text = format!("continued after trial {}", entry.trial);
             progress.event(&Event::Notice(text));
         }
-        backend.collect(&self.directory.path().join("components"));
+        backend.collect(&self.directory.inside().join("components"));
         let notices = [shared_cpus(self.resolved), plain_secrets(self.resolved)];
         for notice in notices.into_iter().flatten() {
             progress.event(&Event::Notice(notice));

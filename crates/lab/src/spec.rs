@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use results::{Metric, Secrets};
+use results::{Metric, Secrets, regular};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wire::url;
@@ -92,7 +92,8 @@ mod tests;
 /// `path=value`.
 pub fn load(path: &Path, profile: Option<&str>, set: &[String]) -> Result<Resolved, SpecError> {
     let name = path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|error| {
+    let read = regular::read_input(path, regular::MOST_OF_SHORT);
+    let bytes = read.map_err(|error| {
         Source { name: name.clone(), text: String::new() }.error(
             format!("cannot read this spec: {}", plain(&error)),
             None,

@@ -80,7 +80,7 @@ impl Run {
         let journal = directory.journal()?;
         let mut problems = Vec::new();
         let answer = noted(directory.answer(), &mut problems).flatten().or(so_far);
-        let environment = match directory.path().join("environment.json").exists() {
+        let environment = match directory.inside().join("environment.json").exists() {
             true => noted(directory.environment(), &mut problems),
             false => None,
         };

@@ -15,13 +15,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use nix::libc::O_DIRECTORY;
 use nix::unistd::geteuid;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -44,7 +46,11 @@ mod tests;
 /// An open results directory.
 #[derive(Clone, Debug)]
 pub struct Directory {
+    /// Its path, as it was named: for messages alone.
     path: PathBuf,
+    /// The directory itself. Whoever may change a folder above it may put another one, or a link, in its
+    /// place; what is read and written is in this one.
+    root: Arc<File>,
     /// The version of the format in which it is written.
     version: u32,
     /// The journal, locked; `None` in a directory that is only read.
@@ -93,19 +99,25 @@ impl Directory {
         environment: &Environment,
     ) -> Result<Directory, Error> {
         let version = manifest.version;
-        let mut directory = Directory { path: path.to_owned(), version, journal: None };
-        let marker = path.join(MARKER);
-        let only_begun = marker.exists() && !path.join("manifest.json").exists();
-        let occupied = fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
+        make_folders(path, readers).map_err(|error| failed_at(path, &error))?;
+        let mut directory = Directory::at(path, version)?;
+        let inside = directory.inside();
+        let marker = inside.join(MARKER);
+        let only_begun = marker.exists() && !inside.join("manifest.json").exists();
+        let occupied = fs::read_dir(&inside).is_ok_and(|mut entries| entries.next().is_some());
         if occupied && !only_begun {
             let problem = "this folder is not empty; name another with --out, or continue it with \
                            `benchwright resume`";
             return Err(directory.error("", problem));
         }
-        let begun = make_folders(path, readers)
-            .and_then(|()| regular::create(&marker)?.sync_all())
-            .and_then(|()| regular::make_folder(&path.join("trials")))
-            .and_then(|()| regular::sync_folder(path));
+        if let Readers::Owner = readers {
+            let mode = PermissionsExt::from_mode(OWNER);
+            fs::set_permissions(&inside, mode).map_err(|e| directory.failed("", &e))?;
+        }
+        let begun = regular::create(&marker)
+            .and_then(|marker| marker.sync_all())
+            .and_then(|()| regular::make_folder(&inside.join("trials")))
+            .and_then(|()| regular::sync_folder(&inside));
         begun.map_err(|e| directory.failed("", &e))?;
         directory.lock()?;
         directory.write_spec(spec)?;
@@ -127,7 +139,7 @@ impl Directory {
     fn remove_unfinished(&self) -> Result<(), Error> {
         let trials = self.path_of("trials/1").map(|path| regular::folder_of(&path).to_owned());
         let removed = trials.and_then(|trials| {
-            for entry in fs::read_dir(&self.path)?.chain(fs::read_dir(trials)?) {
+            for entry in fs::read_dir(self.inside())?.chain(fs::read_dir(trials)?) {
                 let entry = entry?;
                 let name = entry.file_name();
                 let is_new = name.as_encoded_bytes().starts_with(regular::NEW.as_bytes());
@@ -146,11 +158,11 @@ impl Directory {
     fn lock(&mut self) -> Result<(), Error> {
         let name = "journal.jsonl";
         let opened = self.path_of(name).and_then(|path| {
-            let mode = regular::of_files(&self.path)?;
+            let mode = regular::of_files(&self.inside())?;
             let mut options = OpenOptions::new();
             let file = regular::open(&path, options.create(true).append(true).mode(mode))?;
             // The file itself is durable only if its folder is synced.
-            regular::sync_folder(&self.path)?;
+            regular::sync_folder(&self.inside())?;
             Ok(file)
         });
         let file = opened.map_err(|e| self.failed(name, &e))?;
@@ -168,17 +180,16 @@ impl Directory {
 
     /// Opens the results of an earlier run, of this version or an older one.
     pub fn open(path: &Path) -> Result<Directory, Error> {
-        let mut directory = Directory { path: path.to_owned(), version: VERSION, journal: None };
-        if !path.join("manifest.json").exists() {
+        let mut directory = Directory::at(path, VERSION)?;
+        if !directory.inside().join("manifest.json").exists() {
             let problem = "no manifest.json here: this is not a results directory";
             return Err(directory.error("", problem));
         }
-        let manifest: Value = directory.read("manifest.json")?;
-        if manifest["schema"] != "benchwright.results" {
+        let Head { schema, version } = directory.read("manifest.json")?;
+        if schema != "benchwright.results" {
             let problem = "not the manifest of a results directory (no schema benchwright.results)";
             return Err(directory.error("manifest.json", problem));
         }
-        let version = &manifest["version"];
         if !version.as_u64().is_some_and(|version| (1..=u64::from(VERSION)).contains(&version)) {
             let problem = format!(
                 "results of version {version}; this tool reads 1 to {VERSION}: update benchwright"
@@ -189,8 +200,22 @@ impl Directory {
         Ok(directory)
     }
 
+    /// The path of the directory, for messages.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The path of the directory itself, as long as this is open, whatever is done to the folders above it.
+    pub fn inside(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.root.as_raw_fd()))
+    }
+
+    fn at(path: &Path, version: u32) -> Result<Directory, Error> {
+        let opened = || {
+            let root = OpenOptions::new().read(true).custom_flags(O_DIRECTORY).open(path)?;
+            Ok(Directory { path: path.to_owned(), root: Arc::new(root), version, journal: None })
+        };
+        opened().map_err(|error: io::Error| failed_at(path, &error))
     }
 
     pub fn manifest(&self) -> Result<Manifest, Error> {
@@ -219,7 +244,7 @@ impl Directory {
 
     /// The checks before the run; `None` if there were none.
     pub fn doctor(&self) -> Result<Option<Doctor>, Error> {
-        match self.path.join(doctor::FILE).exists() {
+        match self.inside().join(doctor::FILE).exists() {
             true => self.read(doctor::FILE).map(Some),
             false => Ok(None),
         }
@@ -231,16 +256,18 @@ impl Directory {
 
     /// The answer; `None` until a run has ended.
     pub fn answer(&self) -> Result<Option<Answer>, Error> {
-        if !self.path.join("answer.json").exists() {
+        if !self.inside().join("answer.json").exists() {
             return Ok(None);
         }
-        let mut value: Value = self.read("answer.json")?;
-        if self.version == 1 {
-            version1::answer(&mut value);
-        }
-        let is_current = value["schema"] == answer::SCHEMA;
-        let mut answer: Answer = self.typed("answer.json", value)?;
-        if !is_current {
+        let mut answer: Answer = match self.version {
+            1 => {
+                let mut value: Value = self.read("answer.json")?;
+                version1::answer(&mut value);
+                self.typed("answer.json", value)?
+            }
+            _ => self.read("answer.json")?,
+        };
+        if answer.schema != answer::SCHEMA {
             answer::earlier::mark(&mut answer);
         }
         Ok(Some(answer))
@@ -252,7 +279,7 @@ impl Directory {
 
     /// Removes the answer, if there is one: a run that goes on has none.
     pub fn remove_answer(&self) -> Result<(), Error> {
-        match fs::remove_file(self.path.join("answer.json")) {
+        match fs::remove_file(self.inside().join("answer.json")) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(self.failed("answer.json", &error))
             }
@@ -268,7 +295,7 @@ impl Directory {
     }
 
     pub fn trial_path(&self, trial: u32) -> PathBuf {
-        self.path.join("trials").join(trial.to_string())
+        self.inside().join("trials").join(trial.to_string())
     }
 
     /// The generator's measurements in this trial, checked against the journal's digest.
@@ -313,25 +340,26 @@ impl Directory {
 
     /// Returns the path of a file whose folders are in this directory itself: none is a link to others.
     fn path_of(&self, name: &str) -> io::Result<PathBuf> {
-        let mut path = self.path.clone();
+        let mut path = self.inside();
         let folders = Path::new(name).parent().into_iter().flat_map(Path::components);
         for folder in folders {
             assert!(matches!(folder, Component::Normal(_)), "names are our own: {name}");
             path.push(folder);
             regular::check_folder(&path).map_err(|error| {
-                let folder = path.strip_prefix(&self.path).unwrap_or(&path).display();
+                let inside = self.inside();
+                let folder = path.strip_prefix(&inside).unwrap_or(&path).display();
                 match error.kind() {
                     io::ErrorKind::NotFound => error,
                     _ => io::Error::other(format!("{folder} is a link or a file, not a folder")),
                 }
             })?;
         }
-        Ok(self.path.join(name))
+        Ok(self.inside().join(name))
     }
 
     /// The size of the directory on disk in bytes.
     pub fn size(&self) -> u64 {
-        size_of(&self.path)
+        size_of(&self.inside())
     }
 
     fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), Error> {
@@ -346,7 +374,9 @@ impl Directory {
     }
 
     fn read_bytes(&self, name: &str) -> Result<Vec<u8>, Error> {
-        let read = self.path_of(name).and_then(|path| regular::read(&path));
+        let is_long = name == "answer.json" || name.starts_with("trials/");
+        let most = if is_long { regular::MOST } else { regular::MOST_OF_SHORT };
+        let read = self.path_of(name).and_then(|path| regular::read(&path, most));
         read.map_err(|e| self.failed(name, &e))
     }
 
@@ -366,7 +396,7 @@ impl Directory {
 
     /// The entries, and the end of the last complete line.
     fn read_journal(&self) -> Result<(Vec<Entry>, u64), Error> {
-        let bytes = match regular::read(&self.path.join("journal.jsonl")) {
+        let bytes = match regular::read(&self.inside().join("journal.jsonl"), regular::MOST) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(e) => return Err(self.failed("journal.jsonl", &e)),
@@ -435,6 +465,24 @@ impl Directory {
     }
 }
 
+/// The begin of a manifest, of any version.
+#[derive(Deserialize)]
+struct Head {
+    #[serde(default)]
+    schema: String,
+    #[serde(default)]
+    version: Value,
+}
+
+/// The permissions of a folder that only its owner may read.
+const OWNER: u32 = 0o700;
+
+fn failed_at(path: &Path, error: &io::Error) -> Error {
+    let text = error.to_string();
+    let problem = text.split(" (os error").next().unwrap_or(&text).to_owned();
+    Error { path: path.to_owned(), problem }
+}
+
 /// Reads a line of a journal of this version or an older one.
 fn entry(line: &[u8], version: u32) -> serde_json::Result<Entry> {
     if version == 1 {
@@ -454,7 +502,7 @@ pub fn digest(bytes: &[u8]) -> String {
 /// Creates the folder of the results and its missing parents; each is durable in its parent.
 fn make_folders(path: &Path, readers: Readers) -> io::Result<()> {
     let mode = match readers {
-        Readers::Owner => 0o700,
+        Readers::Owner => OWNER,
         Readers::Shared => 0o777,
     };
     let parent = regular::folder_of(path);
@@ -471,12 +519,11 @@ fn make_folders(path: &Path, readers: Readers) -> io::Result<()> {
     }
     match DirBuilder::new().mode(mode).create(path) {
         Ok(()) => regular::sync_folder(parent),
-        Err(_) if path.is_dir() => match readers {
-            _ if !is_own(path)? => Err(io::Error::other(
+        Err(_) if path.is_dir() => match is_own(path)? {
+            true => Ok(()),
+            false => Err(io::Error::other(
                 "it belongs to another user; name a folder of your own by --out",
             )),
-            Readers::Owner => fs::set_permissions(path, PermissionsExt::from_mode(mode)),
-            Readers::Shared => Ok(()),
         },
         Err(error) => Err(error),
     }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use measure::Histogram;
 use measure::pace::Portion;
+use serde_json::Value;
 
 use crate::events::Events;
 use crate::failing;
@@ -200,6 +201,30 @@ fn is_one_machine(clocks: &[&Clock]) -> bool {
             let end = clocks.iter().map(|clock| clock.measurement_end_ns).min();
             begin < end
         }
+    }
+}
+
+/// Refuses a document with a number that no load counts, as sums of them would have no place: 2^53, which other
+/// programs read from JSON as it is. Points in time may be larger.
+pub fn check(text: &[u8]) -> Result<(), String> {
+    const MOST: u64 = 1 << 53;
+    fn largest(value: &Value) -> Option<u64> {
+        match value {
+            Value::Number(number) => number.as_u64(),
+            Value::Array(all) => all.iter().filter_map(largest).max(),
+            Value::Object(fields) => {
+                let counts =
+                    fields.iter().filter(|(name, _)| !name.ends_with("_ns") && *name != "seed");
+                counts.filter_map(|(_, value)| largest(value)).max()
+            }
+            _ => None,
+        }
+    }
+    // What is not JSON has an error of its own.
+    let largest = serde_json::from_slice(text).ok().as_ref().and_then(largest);
+    match largest.filter(|largest| MOST < *largest) {
+        Some(largest) => Err(format!("{largest} is no number of a load")),
+        None => Ok(()),
     }
 }
 

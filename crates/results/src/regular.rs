@@ -14,8 +14,11 @@ use nix::libc;
 #[cfg(test)]
 mod tests;
 
-/// The most bytes of a file that are read.
-const MOST: u64 = 1 << 30;
+/// The most bytes that are read of a file that grows with the trials, and of any other.
+pub const MOST: u64 = 256 << 20;
+pub const MOST_OF_SHORT: u64 = 16 << 20;
+/// The most bytes that are read of a body, a mix or a table that the user names.
+pub const MOST_OF_INPUT: u64 = 1 << 30;
 
 /// Opens a regular file.
 pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
@@ -33,15 +36,25 @@ pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     }
 }
 
-/// Reads a regular file.
-pub fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let file = open(path, OpenOptions::new().read(true))?;
-    file.take(MOST + 1).read_to_end(&mut bytes)?;
-    match MOST < bytes.len() as u64 {
-        true => Err(io::Error::other("it is longer than 1 GiB")),
-        false => Ok(bytes),
+/// Reads a regular file of at most so many bytes.
+pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    read_to(open(path, OpenOptions::new().read(true))?, most)
+}
+
+/// Reads a file that the user names, which may be a pipe, of at most so many bytes.
+pub fn read_input(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    read_to(File::open(path)?, most)
+}
+
+fn read_to(file: File, most: u64) -> io::Result<Vec<u8>> {
+    let too_long = || io::Error::other(format!("it is longer than {} MiB", most >> 20));
+    // Before anything is read: a file without contents may be long, too.
+    if most < file.metadata()?.len() {
+        return Err(too_long());
     }
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    if most < bytes.len() as u64 { Err(too_long()) } else { Ok(bytes) }
 }
 
 /// Creates a file in place of what has its name.

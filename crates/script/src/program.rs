@@ -1,8 +1,8 @@
 //! A script file: its text, its arguments, and the format of its errors.
 
 use std::fmt;
-use std::fs;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -35,11 +35,19 @@ pub enum Error {
     Syntax(String),
 }
 
+/// The most bytes of a script.
+const MOST: u64 = 16 << 20;
+
 impl Program {
     /// Reads the script and checks its syntax; nothing in it runs.
     pub fn load(path: &Path, arguments: Vec<String>) -> Result<Program, Error> {
-        let source =
-            fs::read(path).map_err(|cause| Error::Read { path: path.to_owned(), cause })?;
+        let mut source = Vec::new();
+        let read = File::open(path).and_then(|file| file.take(MOST + 1).read_to_end(&mut source));
+        let read = read.and_then(|length| match length as u64 <= MOST {
+            true => Ok(()),
+            false => Err(io::Error::other("it is longer than 16 MiB")),
+        });
+        read.map_err(|cause| Error::Read { path: path.to_owned(), cause })?;
         Program::parse(path, source, arguments)
     }
 

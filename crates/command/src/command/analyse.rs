@@ -6,6 +6,7 @@ use std::path::Path;
 
 use measure::quantity::probability;
 use results::analysis::{self, Analysis, Figures, Metric, Pair, Row, Trials};
+use results::regular;
 
 use crate::cli::{Analyse, Rows};
 use crate::output::{self, Exit, Failure};
@@ -28,7 +29,7 @@ const ROW_FOR_EACH_TRIAL: &str = "requests of one trial resemble each other, so 
 
 pub(crate) fn analyse(arguments: &Analyse) -> Result<Exit, Failure> {
     let Analyse { file, by, metrics, requests, margin, rows, json } = arguments;
-    let text = std::fs::read(file);
+    let text = regular::read_input(file, regular::MOST_OF_INPUT);
     let text = text.map_err(|error| Failure::question(format!("{}: {error}", file.display())))?;
     let trials = read(file, &text, by, metrics, *rows)?;
     let found = analysis::analyse(&trials, *requests, margin.0);

@@ -18,7 +18,7 @@ pub(crate) mod text;
 pub(crate) mod tls;
 pub(crate) mod workload;
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::BufReader;
 use std::sync::atomic::AtomicBool;
 
@@ -35,6 +35,7 @@ use net::{Closed, process};
 use results::Secrets;
 use results::evidence::{self, Evidence, Question};
 use results::failing;
+use results::regular;
 use results::slo::{self, Slo};
 use script::{Compatibility, ScriptSet};
 
@@ -219,7 +220,8 @@ fn requested<'a>(
     let body = match (&arguments.body, &arguments.body_file) {
         (Some(text), _) => Some(reveal(text)?.into_bytes()),
         (None, Some(path)) => {
-            let read = fs::read(path).with_context(|| format!("--body-file {}", path.display()));
+            let read = regular::read_input(path, regular::MOST_OF_INPUT)
+                .with_context(|| format!("--body-file {}", path.display()));
             Some(read.map_err(question)?)
         }
         (None, None) => None,

@@ -1,9 +1,8 @@
 //! `benchwright merge`: merges the documents of several loads into one.
 
-use std::fs;
 use std::path::Path;
 
-use results::Load;
+use results::{Load, regular};
 
 use super::load::{Outputs, text};
 use crate::cli::Merge;
@@ -24,8 +23,9 @@ pub(crate) fn merge(arguments: &Merge) -> Result<Exit, Failure> {
 
 fn read(path: &Path) -> Result<Load, Failure> {
     let name = path.display();
-    let text = fs::read(path).map_err(|error| Failure::question(format!("{name}: {error}")))?;
-    Load::read(&text).map_err(|why| {
+    let text = regular::read_input(path, regular::MOST)
+        .map_err(|error| Failure::question(format!("{name}: {error}")))?;
+    results::merge::check(&text).and_then(|()| Load::read(&text)).map_err(|why| {
         Failure::question(format!("{name} is not a document of `benchwright load --json`: {why}"))
     })
 }

@@ -174,7 +174,7 @@ struct Notes<'a> {
 
 impl Notes<'_> {
     fn create(path: &Path) -> Result<Notes<'_>, Failure> {
-        let file = File::create(path)
+        let file = output::create(path)
             .map_err(|error| Failure::question(format!("--notes {}: {error}", path.display())))?;
         Ok(Notes { path, file })
     }

@@ -50,7 +50,7 @@ pub(crate) fn reference(arguments: &Reference) -> Result<Exit, Failure> {
 }
 
 fn create(path: &Path) -> Result<File, Failure> {
-    let created = File::create(path);
+    let created = output::create(path);
     created.map_err(|error| Failure::question(format!("--log {}: {error}", path.display())))
 }
 

@@ -66,8 +66,10 @@ pub(crate) fn self_test(arguments: &Load) -> Result<Exit, Failure> {
         test.print(&format!("saved the maximum for later loads: {}", path.display()))?;
     }
     match arguments.json.as_deref() {
-        Some(path) if path != Path::new("-") => std::fs::write(path, output::json(&found))
-            .map_err(|e| Failure::no_answer(format!("writing {}: {e}", path.display())))?,
+        Some(path) if path != Path::new("-") => {
+            output::replace(path, output::json(&found).as_bytes())
+                .map_err(|e| Failure::no_answer(format!("writing {}: {e}", path.display())))?
+        }
         Some(_) => output::result(&output::json(&found))?,
         None => {}
     }

@@ -1,5 +1,6 @@
 //! An experiment that ran, read from its directory.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use results::answer::Search;
@@ -40,11 +41,17 @@ impl Past {
         let plan = Plan::of(&resolved).map_err(|error| Error::Question(error.into()))?;
         let journal = directory.journal().map_err(question)?;
         plan.check(&journal).map_err(Error::Question)?;
+        let kept = directory.answer().map_err(question)?;
+        if let Some(kept) = &kept {
+            check(kept, &plan).map_err(|why| {
+                Error::Question(anyhow::anyhow!("{}: answer.json: {why}", path.display()))
+            })?;
+        }
         Ok(Past {
             name: path.display().to_string(),
             environment: directory.environment().map_err(question)?,
             doctor: directory.doctor().map_err(question)?,
-            kept: directory.answer().map_err(question)?,
+            kept,
             manifest,
             resolved,
             plan,
@@ -67,5 +74,20 @@ impl Past {
 
     pub(crate) fn searches(&self) -> Vec<Search> {
         self.answer().searches
+    }
+}
+
+/// Refuses an answer with other searches than those of the plan: what is concluded from several takes more time
+/// than there are.
+fn check(answer: &Answer, plan: &Plan) -> Result<(), String> {
+    let strands: BTreeSet<u32> = answer.searches.iter().map(|search| search.strand).collect();
+    let is_planned = |strand: &u32| (1..=plan.strands.len()).contains(&(*strand as usize));
+    match strands.len() == answer.searches.len() && strands.iter().all(is_planned) {
+        true => Ok(()),
+        false => Err(format!(
+            "it has {} searches, which are not the {} of the spec",
+            answer.searches.len(),
+            plan.strands.len()
+        )),
     }
 }

@@ -437,3 +437,23 @@ fn results_are_not_written_where_somebody_else_prepared_a_place() {
     }
     assert_eq!(fs::read_dir(&own).unwrap().count(), 0);
 }
+
+/// Whoever may change the folder above it cannot redirect what is written.
+#[test]
+fn what_is_written_stays_in_the_directory_that_was_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, old) = (folder.path().join("results"), folder.path().join("old"));
+    let directory = create(&path).unwrap();
+    let private = folder.path().join("private");
+    fs::create_dir_all(private.join("trials")).unwrap();
+    fs::write(private.join("report.html"), "private").unwrap();
+    fs::rename(&path, &old).unwrap();
+    std::os::unix::fs::symlink(&private, &path).unwrap();
+    directory.write("report.html", b"page").unwrap();
+    append(&directory, Entry::aborted(1), &files()).unwrap();
+    assert_eq!(fs::read(old.join("report.html")).unwrap(), b"page");
+    assert_eq!(fs::read(private.join("report.html")).unwrap(), b"private");
+    assert_eq!(fs::read_dir(private.join("trials")).unwrap().count(), 0);
+    assert!(old.join("trials/1").is_dir());
+    assert_eq!(directory.path(), path);
+}

@@ -16,11 +16,11 @@ fn only_regular_files_are_read_and_no_link_is_followed() {
         ("fifo", "it is not a regular file"),
         (".", "it is not a regular file"),
     ] {
-        assert_eq!(read(&path(name)).unwrap_err().to_string(), why, "{name}");
+        assert_eq!(read(&path(name), MOST).unwrap_err().to_string(), why, "{name}");
         let opened = open(&path(name), OpenOptions::new().append(true));
         assert!(opened.is_err(), "{name}");
     }
-    assert_eq!(read(&path("private")).unwrap(), b"private");
+    assert_eq!(read(&path("private"), MOST).unwrap(), b"private");
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn what_is_written_replaces_a_link_and_not_its_target() {
     {
         std::os::unix::fs::symlink(path("precious"), path("link")).unwrap();
         write(&path("link")).unwrap();
-        assert_eq!(read(&path("link")).unwrap(), b"new");
+        assert_eq!(read(&path("link"), MOST).unwrap(), b"new");
         fs::remove_file(path("link")).unwrap();
     }
     std::os::unix::fs::symlink(path("precious"), path("link")).unwrap();
@@ -58,4 +58,18 @@ fn files_and_folders_are_readable_as_their_folder_is() {
             [of_file, of_file, of_folder]
         );
     }
+}
+
+/// A file without contents takes no place on the disk, but would in memory.
+#[test]
+fn a_file_beyond_its_bound_is_refused_before_it_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long");
+    fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
+    for why in [read(&path, MOST).unwrap_err(), read_input(&path, MOST).unwrap_err()] {
+        assert_eq!(why.to_string(), "it is longer than 256 MiB");
+    }
+    // A device has no length.
+    let why = read_input(Path::new("/dev/zero"), MOST_OF_SHORT).unwrap_err();
+    assert_eq!(why.to_string(), "it is longer than 16 MiB");
 }

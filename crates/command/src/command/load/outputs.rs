@@ -1,6 +1,5 @@
 //! The files that the results of a load are written to.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -110,6 +109,7 @@ impl Outputs {
 }
 
 fn write(path: &Path, text: String) -> Result<(), Failure> {
-    let written = fs::write(path, text).with_context(|| format!("writing {}", path.display()));
+    let written = output::replace(path, text.as_bytes())
+        .with_context(|| format!("writing {}", path.display()));
     written.map_err(|error| Failure::no_answer(format!("{error:#}")))
 }

@@ -11,6 +11,8 @@ use load::Label;
 use load::observe::{Completion, Observer};
 use measure::Instant;
 
+use crate::output;
+
 const HEADER: &str =
     "intended_ns,sent_ns,first_byte_ns,done_ns,outcome,status,bytes,label,connection,shard\n";
 /// The number of rows in a batch.
@@ -37,7 +39,7 @@ pub(super) struct Sampling {
 impl Sampling {
     /// Opens the file and starts the writer. `labels` are the names of the labels, in their order.
     pub(super) fn begin(path: &Path, labels: Vec<String>) -> anyhow::Result<Sampling> {
-        let file = File::create(path).with_context(|| format!("--samples {}", path.display()))?;
+        let file = output::create(path).with_context(|| format!("--samples {}", path.display()))?;
         let (sender, receiver) = mpsc::sync_channel(MOST_WAITING);
         let writer = std::thread::spawn(move || write(file, &receiver, &labels));
         Ok(Sampling { sender, writer })

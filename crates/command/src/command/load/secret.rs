@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 use results::secrets::ENV;
-use results::{Secrets, failing};
+use results::{Secrets, failing, regular};
 
 use super::workload;
 use crate::cli::{Load, Start};
@@ -109,7 +109,8 @@ fn read(path: &Path, flag: &str) -> anyhow::Result<String> {
     let mut text = String::new();
     let read = match is_stdin(path) {
         true => io::stdin().lock().read_to_string(&mut text).map(|_| text),
-        false => fs::read_to_string(path),
+        false => regular::read_input(path, regular::MOST_OF_SHORT)
+            .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other)),
     };
     read.with_context(|| format!("{flag} {}", path.display()))
 }

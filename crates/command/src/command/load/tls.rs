@@ -1,12 +1,12 @@
 //! The TLS settings of `https` targets. Everything that they need from this machine (files, its
 //! store of issuers, its clock) is read here, before the load.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Error, bail, ensure};
 use load::driver::tls::{Identity, Pem, Secured, Terms, Tls, Trust};
 use load::measurement::Plan;
+use results::regular;
 
 use super::target::Target;
 use super::workload::Driver;
@@ -98,7 +98,7 @@ impl Securing {
 
 fn read(path: &Path, flag: &str) -> anyhow::Result<Pem> {
     let name = format!("{flag} {}", path.display());
-    let text = fs::read(path).with_context(|| name.clone())?;
+    let text = regular::read_input(path, regular::MOST_OF_SHORT).with_context(|| name.clone())?;
     ensure!(!text.is_empty(), "{name}: the file is empty");
     Ok(Pem { name, text })
 }

@@ -14,7 +14,7 @@ use load::measurement::Plan;
 use measure::pace::Portion;
 use mix::{Checked, Checks, Data, MOST_DATA_BYTES, Mix, Mixed};
 use net::{Address, Endpoint};
-use results::Secrets;
+use results::{Secrets, regular};
 use script::{
     Compatibility, Defaults, Network, Nowhere, Program, ScriptSet, Seed, Stage, Stream, System,
 };
@@ -304,7 +304,9 @@ fn events(
 impl MixFile {
     fn read(path: &Path, data: Option<&Path>, secrets: &Secrets) -> anyhow::Result<MixFile> {
         let read = |path: &Path| {
-            fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))
+            let bytes = regular::read_input(path, regular::MOST_OF_INPUT);
+            let text = bytes.map_err(anyhow::Error::from).and_then(|it| Ok(String::from_utf8(it)?));
+            text.with_context(|| format!("reading {}", path.display()))
         };
         let data = data.map(|path| {
             let size = fs::metadata(path).map_or(0, |file| file.len());
@@ -333,7 +335,7 @@ impl MixFile {
             text: &self.text,
             data: self.data.clone(),
             fields,
-            body_file: &|name| fs::read(folder.join(name)),
+            body_file: &|name| regular::read_input(&folder.join(name), regular::MOST_OF_INPUT),
         })
     }
 }
@@ -354,8 +356,11 @@ fn milliseconds() -> u64 {
 
 /// Splits `Name: value`.
 pub(super) fn header(field: &str) -> anyhow::Result<(String, String)> {
+    // What follows the name may be a secret, and a field without a name may be one as a whole.
+    let begin = field.split_once(' ').map(|(begin, _)| format!("{begin} …"));
+    let begin = begin.unwrap_or_else(|| "…".to_owned());
     let (name, value) = field
         .split_once(':')
-        .with_context(|| format!("`{field}` is not a valid header field; write `Name: value`"))?;
+        .with_context(|| format!("`{begin}` is not a valid header field; write `Name: value`"))?;
     Ok((name.to_owned(), value.trim_matches([' ', '\t']).to_owned()))
 }

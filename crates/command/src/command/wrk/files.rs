@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
 
 use wrk::arguments::Command;
+
+use crate::output;
 
 /// The number of lines in a batch.
 const IN_BATCH: usize = 1024;
@@ -67,7 +70,7 @@ impl Writer {
 }
 
 fn create(name: &str) -> io::Result<BufWriter<File>> {
-    let file = File::create(name);
+    let file = output::create(Path::new(name));
     file.map(BufWriter::new).map_err(|e| io::Error::new(e.kind(), format!("{name}: {e}")))
 }
 

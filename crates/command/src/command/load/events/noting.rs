@@ -10,7 +10,7 @@ use results::notes::{self, Compared, Header, Sender, Side};
 use super::ledger::{Gathered, outcomes};
 use super::{Wanted, clocks};
 use crate::cli::Load;
-use crate::output::Failure;
+use crate::output::{self, Failure};
 
 /// A file of notes that will be written once the load has ended.
 pub(crate) struct Noting {
@@ -40,7 +40,7 @@ impl Noting {
         let compared =
             arguments.compare_clock.iter().map(compare).collect::<Result<_, Failure>>()?;
         // Created now: at the end it would be too late to refuse the path.
-        let file = File::create(path)
+        let file = output::create(path)
             .map_err(|error| Failure::question(format!("--notes {}: {error}", path.display())))?;
         let (path, sources) = (path.clone(), wanted.sources.clone());
         Ok(Some(Noting { path, file, sources, compared }))

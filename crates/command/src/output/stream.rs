@@ -1,0 +1,114 @@
+//! Standard output and standard error, of which others may stop reading: a terminal by Ctrl-S, a pipe by a reader that
+//! hangs. Who asks this process to end must not wait for them.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use results::regular;
+
+/// As much as a pipe takes at once when it takes anything (POSIX, `PIPE_BUF`).
+const PIECE: usize = 4096;
+/// The wait for room before an interruption is looked for, in milliseconds, and after it.
+const WAIT: u16 = 100;
+
+/// One of both streams, without a buffer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Stream {
+    Stdout,
+    Stderr,
+}
+
+impl Stream {
+    fn write_to(self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Stream::Stdout => write_all(io::stdout().as_fd(), bytes),
+            Stream::Stderr => write_all(io::stderr().as_fd(), bytes),
+        }
+    }
+
+    /// True once nobody read it after an interruption: then it stays so.
+    fn is_given_up(self) -> &'static AtomicBool {
+        static STREAMS: [AtomicBool; 2] = [AtomicBool::new(false), AtomicBool::new(false)];
+        &STREAMS[self as usize]
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.is_given_up().load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        let written = self.write_to(bytes);
+        if written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut) {
+            self.is_given_up().store(true, Ordering::Relaxed);
+        }
+        written.map(|()| bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes all bytes; an interruption ends the wait for a reader that does not read (`TimedOut`).
+fn write_all(to: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<()> {
+    for mut piece in bytes.chunks(PIECE) {
+        while !piece.is_empty() {
+            await_room(to)?;
+            match nix::unistd::write(to, piece) {
+                Ok(written) => piece = &piece[written..],
+                Err(Errno::EINTR | Errno::EAGAIN) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn await_room(to: BorrowedFd<'_>) -> io::Result<()> {
+    loop {
+        let mut polled = [PollFd::new(to, PollFlags::POLLOUT)];
+        match poll(&mut polled, PollTimeout::from(WAIT)) {
+            Ok(0) if crate::is_interrupted() => return Err(io::ErrorKind::TimedOut.into()),
+            Ok(0) | Err(Errno::EINTR) => {}
+            Ok(_) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Creates a file that the user names for what is written as it comes. A pipe must have a reader: nobody is waited for.
+pub(crate) fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).custom_flags(libc::O_NONBLOCK);
+    options.open(path).map_err(|error| match error.raw_os_error() {
+        Some(libc::ENXIO) => io::Error::other("nobody reads this pipe"),
+        _ => error,
+    })
+}
+
+/// Writes a whole file that the user names: a reader sees the old or the new contents, never a part. What is not a
+/// regular file is written as it is.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let found = std::fs::metadata(path);
+    let is_special = found.as_ref().is_ok_and(|found| !found.is_file());
+    if is_special && found.is_ok_and(|found| !found.file_type().is_dir()) {
+        return write_all(create(path)?.as_fd(), bytes);
+    }
+    // A link of the user's own stays one.
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    match regular::replace(&target, bytes) {
+        // A file that may be written in a folder that may not.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            write_all(create(path)?.as_fd(), bytes)
+        }
+        written => written,
+    }
+}

@@ -34,7 +34,7 @@ compare: {}
 reproducibility: {target: {metric: capacity, rsd: 5%}}
 ";
 
-/// What stands in the place of a value.
+/// The values that are put in the place of others.
 const OTHERS: [&str; 18] = [
     "null", "true", "0", "-1", "1", "4294967296", "18446744073709551615", "1e308", "-1e308", "1e-308", "[]", "{}",
     "\"\"", "\"<script>alert(1)</script>\"", "\"\\u001b]0;x\\u0007\\u202e\"", "\"../../../etc/passwd\"",

@@ -209,7 +209,7 @@ impl Drop for Place {
     }
 }
 
-/// What came of a fault.
+/// The consequences of a fault.
 struct Suffered {
     said: String,
     wrong: Vec<String>,
@@ -415,7 +415,7 @@ fn written(status: ExitStatus) -> String {
     }
 }
 
-/// What a program prints, read while it runs.
+/// The output of a program.
 struct Output {
     stdout: Option<std::process::ChildStdout>,
     stderr: Option<std::process::ChildStderr>,

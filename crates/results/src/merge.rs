@@ -223,7 +223,7 @@ pub fn check(text: &[u8]) -> Result<(), String> {
     // What is not JSON has an error of its own.
     let largest = serde_json::from_slice(text).ok().as_ref().and_then(largest);
     match largest.filter(|largest| MOST < *largest) {
-        Some(largest) => Err(format!("{largest} is no number of a load")),
+        Some(largest) => Err(format!("{largest} is not a valid number of a load")),
         None => Ok(()),
     }
 }

@@ -661,11 +661,11 @@ impl RunFolder {
     }
 
     fn remove(&mut self) {
-        if let Some((path, note)) = self.made.take() {
-            // If it cannot be removed now, the next run removes it: see `remains`.
-            if fs::remove_dir_all(&path).is_ok() {
-                note.end();
-            }
+        let Some((path, _)) = &self.made else { return };
+        // If it cannot be removed now, it stays noted, and the next run removes it: see `remains`.
+        if fs::remove_dir_all(path).is_ok() || !path.exists() {
+            let (_, note) = self.made.take().expect("it was made");
+            note.end();
         }
     }
 }

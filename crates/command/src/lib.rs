@@ -114,13 +114,15 @@ const ENDING: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
 static UNHANDLED: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
 static INTERRUPTED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// Lets the signals that ask a program to end do so at once, as long as no command handles them itself. A file
-/// beyond the limit of its size is an error, and not the end.
+/// Lets the signals that ask a program to end do so at once, as long as no command handles them itself: with the exit
+/// code of the table. Ctrl-C needs nothing, as a shell has this code for a program that it ends. A file beyond the
+/// limit of its size is an error, and not the end.
 fn end_by_signals() {
     let exit = Exit::Interrupted as i32;
     let register =
         |signal| signal_hook::flag::register_conditional_shutdown(signal, exit, UNHANDLED.clone());
-    let registered = ENDING.into_iter().try_for_each(|signal| register(signal).map(drop));
+    let mut others = ENDING.into_iter().filter(|signal| *signal != SIGINT);
+    let registered = others.try_for_each(|signal| register(signal).map(drop));
     let registered = registered.and_then(|()| signal_hook::flag::register(SIGXFSZ, Arc::default()));
     registered.expect("these signals can be handled");
 }

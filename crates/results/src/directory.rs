@@ -180,11 +180,11 @@ impl Directory {
 
     /// Opens the results of an earlier run, of this version or an older one.
     pub fn open(path: &Path) -> Result<Directory, Error> {
-        let mut directory = Directory::at(path, VERSION)?;
-        if !directory.inside().join("manifest.json").exists() {
-            let problem = "no manifest.json here: this is not a results directory";
-            return Err(directory.error("", problem));
+        if !path.join("manifest.json").exists() {
+            let problem = "no manifest.json here: this is not a results directory".to_owned();
+            return Err(Error { path: path.to_owned(), problem });
         }
+        let mut directory = Directory::at(path, VERSION)?;
         let Head { schema, version } = directory.read("manifest.json")?;
         if schema != "benchwright.results" {
             let problem = "not the manifest of a results directory (no schema benchwright.results)";

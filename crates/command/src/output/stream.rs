@@ -8,6 +8,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use measure::Nanos;
+use net::clock;
 use nix::errno::Errno;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -84,14 +86,28 @@ fn await_room(to: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
-/// Creates a file that the user names for what is written as it comes. A pipe must have a reader: nobody is waited for.
+/// Creates a file that the user names for what is written as it comes. A pipe waits for its reader, unless this is
+/// interrupted.
 pub(crate) fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).custom_flags(libc::O_NONBLOCK);
-    options.open(path).map_err(|error| match error.raw_os_error() {
-        Some(libc::ENXIO) => io::Error::other("nobody reads this pipe"),
-        _ => error,
-    })
+    options.write(true).create(true).truncate(true);
+    let mut is_told = false;
+    loop {
+        match options.custom_flags(libc::O_NONBLOCK).open(path) {
+            // With a reader nothing waits here.
+            Ok(_there) => return options.custom_flags(0).open(path),
+            Err(error) if error.raw_os_error() != Some(libc::ENXIO) => return Err(error),
+            Err(_) if crate::is_interrupted() => {
+                return Err(io::Error::other("interrupted: nobody reads this pipe"));
+            }
+            Err(_) => {}
+        }
+        if !is_told {
+            super::error(&format!("waiting for a reader of {}", path.display()));
+            is_told = true;
+        }
+        clock::sleep_until(clock::now() + Nanos::from_millis(u64::from(WAIT)));
+    }
 }
 
 /// Writes a whole file that the user names: a reader sees the old or the new contents, never a part. What is not a

@@ -3,8 +3,8 @@
 //! A request that finds no connection with a free slot waits, and this is part of its response time. So a load
 //! misses its SLO, and completes less than it offers, where the system at its limit is slow to free the connections,
 //! but also where there are too few of them. These differ in the time from sending to the answer: a system at its
-//! limit has requests queued in itself, and answers later than at low load. One that answers as fast as ever was
-//! never asked for more.
+//! limit has requests queued in itself, and answers later than at low load. One that answers as fast as ever, and
+//! none of whose resources was used up, was never asked for more.
 
 use measure::Nanos;
 use results::journal::{Connections, Observed};
@@ -14,8 +14,9 @@ mod tests;
 
 /// The least wait for a connection, as a share of the service time, of which a limit is made.
 const WAITED: f64 = 0.1;
-/// The service time, as a multiple of the shortest, up to which the system is as fast as ever.
-const AS_FAST: f64 = 1.25;
+/// The service time, as a multiple of the shortest, up to which the system is as fast as ever. The shortest may be
+/// that of a load near the limit already.
+const AS_FAST: f64 = 1.1;
 
 /// Returns what shows that the connections were the limit of these trials, which missed the SLO or completed less
 /// than was offered, from all trials of their search. `None` if the system may have been the limit.
@@ -25,14 +26,16 @@ pub(crate) fn limit<'a>(
 ) -> Option<String> {
     let times = |observed: &Observed| observed.connections;
     let shortest = all.filter_map(times).map(|times| times.service_ns).min()?;
-    let is_limited = |Connections { waited_ns, service_ns }: Connections| {
-        let service = service_ns as f64;
-        WAITED * service <= waited_ns as f64 && service <= AS_FAST * shortest as f64
+    let is_limited = |observed: &&Observed| {
+        observed.limit.is_none()
+            && times(observed).is_some_and(|Connections { waited_ns, service_ns }| {
+                let service = service_ns as f64;
+                WAITED * service <= waited_ns as f64 && service <= AS_FAST * shortest as f64
+            })
     };
-    let mut at_limit = at_limit.map(times);
-    let first = at_limit.next()??;
-    let are_all = is_limited(first) && at_limit.all(|times| times.is_some_and(is_limited));
-    are_all.then(|| {
+    let mut at_limit = at_limit.peekable();
+    let first = times(at_limit.peek()?)?;
+    at_limit.all(|observed| is_limited(&observed)).then(|| {
         format!(
             "all connections were in use, and a request waited {} for one, while the system answered in {}, as fast \
              as ever ({}): with more of them (load.connections) it may do more",

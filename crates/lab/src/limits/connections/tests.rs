@@ -31,6 +31,17 @@ fn a_system_that_answers_later_than_at_low_load_is_its_own_limit() {
 }
 
 #[test]
+fn a_system_that_used_up_a_resource_is_its_own_limit() {
+    let limit = results::journal::Limit {
+        component: "role sut".to_owned(),
+        resource: "CPU".to_owned(),
+        since: 0,
+    };
+    let used_up = Observed { limit: Some(limit), ..trial(900, 61) };
+    assert_eq!(found(&[used_up], &[trial(0, 60)]), None);
+}
+
+#[test]
 fn a_system_that_misses_its_slo_without_a_wait_is_its_own_limit() {
     assert_eq!(found(&[trial(1, 61)], &[trial(0, 60)]), None);
     let unknown = Observed { connections: None, ..trial(0, 0) };

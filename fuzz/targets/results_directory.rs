@@ -28,8 +28,8 @@ load: {model: open}
 phases: {warm_up: {fixed: 10ms}, measure: {time: 100ms}, drain: 10ms}
 factors: {time: {path: simulated.service_time, levels: [1ms, 2ms]}}
 slo: [{metric: p99, max: 20ms}, {metric: failures, max: 0.1%}]
-search: {range: [200/s, 600/s], precision: 20%}
-repeat: {searches: 3}
+search: {range: [200/s, 600/s], precision: 50%}
+repeat: {searches: 2}
 compare: {}
 reproducibility: {target: {metric: capacity, rsd: 5%}}
 ";

@@ -12,6 +12,7 @@ use measure::{Nanos, Random};
 use crate::bench::kill::left;
 use crate::bench::machine::{self, Process};
 use crate::journal;
+use crate::processes::{self, signal};
 use crate::programs::Build;
 
 #[cfg(test)]
@@ -312,9 +313,8 @@ fn cleaned(place: &Place, first: u32) -> Result<Vec<u32>, String> {
 fn happen(place: &Place, fault: Fault, runner: &mut Child, random: &mut Random) -> bool {
     let pid = runner.id();
     let a_while = Nanos::from_secs_f64(0.2 + 1.3 * random.unit());
-    let children = || children_of(pid);
     let named = |word: &str| -> Vec<u32> {
-        children().into_iter().filter(|pid| command_line(*pid).contains(word)).collect()
+        descendants(pid).into_iter().filter(|pid| command_line(*pid).contains(word)).collect()
     };
     match fault {
         Fault::Signal(name) => signal(name, &[pid]),
@@ -343,15 +343,6 @@ fn happen(place: &Place, fault: Fault, runner: &mut Child, random: &mut Random) 
     fault == Fault::TemporaryRemoved
 }
 
-fn signal(name: &str, pids: &[u32]) {
-    for pid in pids {
-        // It may have ended.
-        done(
-            Command::new("kill").args([format!("-{name}"), pid.to_string()]).stderr(Stdio::null()),
-        );
-    }
-}
-
 fn stop_for(pids: &[u32], length: Nanos) {
     signal("STOP", pids);
     machine::sleep(length);
@@ -370,14 +361,10 @@ fn done(command: &mut Command) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-fn children_of(pid: u32) -> Vec<u32> {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let listed =
-        tasks.map(|task| fs::read_to_string(task.path().join("children")).unwrap_or_default());
-    let all: Vec<String> = listed.collect();
-    let children = all.iter().flat_map(|list| list.split_whitespace());
-    let children: Vec<u32> = children.filter_map(|child| child.parse().ok()).collect();
-    children.iter().flat_map(|&child| [vec![child], children_of(child)].concat()).collect()
+/// Returns the children of a process, their children, and so on.
+fn descendants(pid: u32) -> Vec<u32> {
+    let children = processes::children(pid).into_iter();
+    children.flat_map(|child| [vec![child], descendants(child)].concat()).collect()
 }
 
 fn command_line(pid: u32) -> String {
@@ -385,7 +372,7 @@ fn command_line(pid: u32) -> String {
     String::from_utf8_lossy(&line).replace('\0', " ")
 }
 
-/// Waits for an end, and kills a program that does not come to one.
+/// Waits for an end for so long at most.
 fn end(child: &mut Child, longest: Nanos) -> Option<ExitStatus> {
     let begun = machine::now();
     while machine::since(begun) < longest {

@@ -11,7 +11,7 @@ use std::thread;
 use measure::Nanos;
 
 use crate::programs::Build;
-use crate::{bench, repository, skips, testbed, tidy, tools};
+use crate::{bench, processes, repository, skips, testbed, tidy, tools};
 
 #[cfg(test)]
 mod tests;
@@ -146,19 +146,10 @@ fn each_line(
             Err(RecvTimeoutError::Disconnected) => return Ok(child.wait()?.success()),
             Err(RecvTimeoutError::Timeout) => {
                 line(&format!("error: no output for {longest_silence}: what ran last hangs"));
-                kill_children(child.id());
+                // Cargo then goes on with the next test program.
+                processes::signal("KILL", &processes::children(child.id()));
             }
         }
-    }
-}
-
-/// Kills what this process has started: cargo then goes on with the next test program.
-fn kill_children(parent: u32) {
-    let tasks = std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
-    let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
-    for list in lists.filter(|list| !list.is_empty()) {
-        // They may have ended by themselves.
-        let _ = Command::new("kill").arg("-KILL").args(list.split_whitespace()).status();
     }
 }
 

@@ -17,6 +17,7 @@ mod grafana;
 mod image;
 mod journal;
 mod peers;
+mod processes;
 mod programs;
 mod proto;
 mod repository;

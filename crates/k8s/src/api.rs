@@ -18,6 +18,7 @@ use kube::Client;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use lab::backend::Stop;
 use measure::Random;
+use results::regular::MOST_OF_SHORT;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
@@ -150,14 +151,11 @@ fn path_of(object: &Value) -> String {
     one(text("/kind"), text("/metadata/namespace"), text("/metadata/name"))
 }
 
-/// The most bytes of a kubeconfig file.
-const MOST_OF_CONFIG: u64 = 16 << 20;
-
 /// Refuses a kubeconfig that would be read for ever, such as a pipe. One that is not there has an error of its own.
 fn check_file(path: &Path) -> anyhow::Result<()> {
     let Ok(found) = std::fs::metadata(path) else { return Ok(()) };
     anyhow::ensure!(
-        found.is_file() && found.len() <= MOST_OF_CONFIG,
+        found.is_file() && found.len() <= MOST_OF_SHORT,
         "{}: it is no kubeconfig: not a regular file of at most 16 MiB",
         path.display()
     );

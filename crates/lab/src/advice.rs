@@ -216,7 +216,7 @@ fn of_bounds(spec: &Spec, found: &Answer) -> Vec<Advice> {
             "no load met the SLO, down to {}: search lower, or ask for less",
             results::Metric::Capacity.written(upper)
         );
-        return one(Code::NotEnclosed, text, lower(spec));
+        return one(Code::NotEnclosed, text, ranging(spec, (0.25, 1.0)));
     }
     // With a larger budget it goes on in its range.
     if found.resume.is_some() {
@@ -233,11 +233,11 @@ fn of_bounds(spec: &Spec, found: &Answer) -> Vec<Advice> {
             "no load above the capacity of {} was seen to miss the SLO: search higher",
             results::Metric::Capacity.written(lower)
         );
-        return one(Code::NotEnclosed, text, wider(spec));
+        return one(Code::NotEnclosed, text, ranging(spec, (1.0, 4.0)));
     }
     // One that has an answer kept up with its whole range.
-    let is_saturated = found.trials.iter().filter_map(|entry| entry.observed.as_ref());
-    let is_saturated = is_saturated.into_iter().any(|observed| observed.saturated);
+    let mut observed = found.trials.iter().filter_map(|entry| entry.observed.as_ref());
+    let is_saturated = observed.any(|observed| observed.saturated);
     let keeps_up = |search: &Search| {
         search.verdict == answer::Verdict::Answered
             && !is_saturated
@@ -245,7 +245,7 @@ fn of_bounds(spec: &Spec, found: &Answer) -> Vec<Advice> {
     };
     if searches().any(keeps_up) {
         let text = "the system kept up with every load of the range: search higher for its maximum";
-        return one(Code::NotEnclosed, text.to_owned(), wider(spec));
+        return one(Code::NotEnclosed, text.to_owned(), ranging(spec, (1.0, 4.0)));
     }
     Vec::new()
 }
@@ -261,26 +261,10 @@ fn searched_once(spec: &Spec, found: &Answer) -> Vec<Advice> {
     vec![advice(Code::SearchedOnce, text, Some(change))]
 }
 
-/// The change that searches down to a quarter of the load, if the range is that of the only search.
-fn lower(spec: &Spec) -> Option<String> {
+/// The change that searches in a range whose ends are so many times those of the only search, if that has a range.
+fn ranging(spec: &Spec, times: (f64, f64)) -> Option<String> {
     let search = spec.search.as_ref()?;
-    match (search.start, search.to) {
-        (Start::At(from), Some(to)) => {
-            let (from, to) = (from.as_per_second() / 4.0, to.as_per_second());
-            Some(format!("search.range=[{from}/s, {to}/s]"))
-        }
-        _ => None,
-    }
-}
-
-/// The change that searches up to four times the load, if the range is that of the only search.
-fn wider(spec: &Spec) -> Option<String> {
-    let search = spec.search.as_ref()?;
-    match (search.start, search.to) {
-        (Start::At(from), Some(to)) => {
-            let (from, to) = (from.as_per_second(), 4.0 * to.as_per_second());
-            Some(format!("search.range=[{from}/s, {to}/s]"))
-        }
-        _ => None,
-    }
+    let (Start::At(from), Some(to)) = (search.start, search.to) else { return None };
+    let (from, to) = (times.0 * from.as_per_second(), times.1 * to.as_per_second());
+    Some(format!("search.range=[{from}/s, {to}/s]"))
 }

@@ -221,15 +221,13 @@ fn strand(
 /// bound.
 pub(crate) fn searched(resolved: &Resolved, journal: &[Entry], ending: &Ending) -> Search {
     let has_ended = matches!(ending, Ending::Answered(_));
-    let connections_bound;
+    let connections_bound = experiment::limit_of_connections(resolved, journal).is_some();
     let (mut maximum, mut capacity, upper, limited_by) =
         match experiment::bracket(resolved, journal) {
             // It does not look for the maximum: the highest load that it tried says nothing of it.
             Some(bracket) => {
                 let limited_by = bracket.upper.and_then(|upper| limited_at(journal, upper));
-                let limit = |load| experiment::limit_of_connections(journal, load);
-                connections_bound = bracket.upper.and_then(limit).is_some();
-                // Then the system may do more.
+                // If the connections were the limit, the system may do more.
                 let upper = bracket.upper.filter(|_| !connections_bound);
                 let upper = upper.and_then(|upper| missed_at(journal, upper));
                 (None, enclosed(resolved, &bracket, journal), upper, limited_by)
@@ -238,9 +236,6 @@ pub(crate) fn searched(resolved: &Resolved, journal: &[Entry], ending: &Ending) 
                 let maximum = maximum(resolved, journal);
                 let limited_by = maximum.as_ref().and_then(|maximum| limited_by(journal, maximum));
                 let capacity = capacity(resolved, journal);
-                let last = experiment::swept(resolved, journal).last().map(|point| point.asked);
-                let limit = |load| experiment::limit_of_connections(journal, load);
-                connections_bound = last.and_then(limit).is_some();
                 let upper = match &capacity {
                     Some(capacity) => capacity.missed_at_per_s,
                     None => lowest_missed(resolved, journal),

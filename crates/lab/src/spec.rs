@@ -501,6 +501,5 @@ impl TryFrom<String> for Name {
 
 /// Returns an operating system's error without its number.
 pub(crate) fn plain(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_lowercase()
+    regular::plain(error).to_lowercase()
 }

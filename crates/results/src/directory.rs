@@ -310,16 +310,12 @@ impl Directory {
             return Ok(None);
         }
         let (name, bytes) = self.file_of_trial(entry, components::FILE)?;
-        let document: Value = self.parse(&name, &bytes)?;
-        if ![components::SCHEMA, components::SCHEMA_1]
-            .map(Value::from)
-            .contains(&document["schema"])
-        {
-            let problem =
-                format!("of schema {}; this tool reads {}", document["schema"], components::SCHEMA);
+        let Head { schema, .. } = self.parse(&name, &bytes)?;
+        if ![components::SCHEMA, components::SCHEMA_1].map(Value::from).contains(&schema) {
+            let problem = format!("of schema {schema}; this tool reads {}", components::SCHEMA);
             return Err(self.error(&name, &problem));
         }
-        self.typed(&name, document).map(Some)
+        self.parse(&name, &bytes).map(Some)
     }
 
     /// Returns a file in the folder of a trial, and its name in the directory.
@@ -440,8 +436,7 @@ impl Directory {
     }
 
     fn failed(&self, name: &str, error: &io::Error) -> Error {
-        let text = error.to_string();
-        let text = text.split(" (os error").next().unwrap_or(&text);
+        let text = regular::plain(error);
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                 let journal = fs::metadata(self.path.join("journal.jsonl"));
@@ -455,7 +450,7 @@ impl Directory {
                 };
                 self.error(name, &problem)
             }
-            _ => self.error(name, text),
+            _ => self.error(name, &text),
         }
     }
 
@@ -465,11 +460,11 @@ impl Directory {
     }
 }
 
-/// The begin of a manifest, of any version.
+/// The identity of a document of any version.
 #[derive(Deserialize)]
 struct Head {
     #[serde(default)]
-    schema: String,
+    schema: Value,
     #[serde(default)]
     version: Value,
 }
@@ -478,9 +473,7 @@ struct Head {
 const OWNER: u32 = 0o700;
 
 fn failed_at(path: &Path, error: &io::Error) -> Error {
-    let text = error.to_string();
-    let problem = text.split(" (os error").next().unwrap_or(&text).to_owned();
-    Error { path: path.to_owned(), problem }
+    Error { path: path.to_owned(), problem: regular::plain(error) }
 }
 
 /// Reads a line of a journal of this version or an older one.

@@ -57,6 +57,17 @@ fn read_to(file: File, most: u64) -> io::Result<Vec<u8>> {
     if most < bytes.len() as u64 { Err(too_long()) } else { Ok(bytes) }
 }
 
+/// Reads a text likewise.
+pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
+    String::from_utf8(read_input(path, most)?).map_err(io::Error::other)
+}
+
+/// Returns a message of the system without the number of the error.
+pub fn plain(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
+}
+
 /// Creates a file in place of what has its name.
 pub fn create(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {

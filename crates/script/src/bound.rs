@@ -17,7 +17,7 @@ use crate::Program;
 mod tests;
 
 /// The longest time that one call into a script may take.
-pub const LONGEST_CALL: Duration = Duration::from_secs(30);
+pub(crate) const LONGEST_CALL: Duration = Duration::from_secs(30);
 
 /// The instructions between two looks at the clock: some milliseconds.
 const INTERVAL: u32 = 100_000;
@@ -117,58 +117,67 @@ impl Callback {
     }
 }
 
-/// The call that an instance is in.
+/// The call that an instance is in: its number and its callback; 0 outside of all calls.
 #[derive(Debug, Default)]
-pub(crate) struct Calling {
-    /// The number of the call and its callback; 0 outside of all calls.
-    now: AtomicU64,
-    /// The line at which each callback begins, or 0.
-    lines: [AtomicU64; 4],
-}
+pub(crate) struct Calling(AtomicU64);
 
 impl Calling {
-    pub(crate) fn begins_at(&self, callback: Callback, line: usize) {
-        self.lines[callback as usize].store(line as u64, Relaxed);
-    }
-
     /// Notes that the call of this number, from 1, begins.
     pub(crate) fn enter(&self, number: u64, callback: Callback) {
-        self.now.store(number << 2 | callback as u64, Relaxed);
+        self.0.store(number << 2 | callback as u64, Relaxed);
     }
 
     pub(crate) fn leave(&self) {
-        self.now.store(0, Relaxed);
+        self.0.store(0, Relaxed);
     }
 }
 
 /// The callbacks of all instances, as a thread sees them that looks from time to time.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Watch {
     program: Arc<Program>,
-    /// Each with the call at the last look, and the time since that call was seen first.
-    seen: Vec<(Arc<Calling>, u64, Duration)>,
+    instances: Vec<Seen>,
+}
+
+/// An instance at the last look.
+#[derive(Clone, Debug)]
+struct Seen {
+    calling: Arc<Calling>,
+    /// The line at which each callback begins, if there is one.
+    lines: [Option<usize>; Callback::ALL.len()],
+    last: u64,
+    /// The time since this call was seen first.
+    since: Duration,
 }
 
 impl Watch {
-    pub(crate) fn of(program: Arc<Program>, callings: Vec<Arc<Calling>>) -> Watch {
-        let seen = callings.into_iter().map(|calling| (calling, 0, Duration::ZERO)).collect();
-        Watch { program, seen }
+    pub(crate) fn new(program: Arc<Program>) -> Watch {
+        Watch { program, instances: Vec::new() }
+    }
+
+    /// Adds an instance, with the line at which each of its callbacks begins.
+    pub(crate) fn add(
+        &mut self,
+        calling: Arc<Calling>,
+        line_of: impl Fn(Callback) -> Option<usize>,
+    ) {
+        let lines = Callback::ALL.map(line_of);
+        self.instances.push(Seen { calling, lines, last: 0, since: Duration::ZERO });
     }
 
     /// Looks again after this time. Returns an error with its place if a call does not end.
     pub fn look(&mut self, passed: Duration) -> Option<String> {
         let longest = self.program.longest_call();
-        let stuck = self.seen.iter_mut().find_map(|(calling, last, since)| {
-            let now = calling.now.load(Relaxed);
-            let is_same = now != 0 && now == *last;
-            *since = if is_same { *since + passed } else { Duration::ZERO };
-            *last = now;
-            (longest <= *since).then_some((&*calling, (now & 3) as usize))
+        let stuck = self.instances.iter_mut().find_map(|seen| {
+            let now = seen.calling.0.load(Relaxed);
+            let is_same = now != 0 && now == seen.last;
+            seen.since = if is_same { seen.since + passed } else { Duration::ZERO };
+            seen.last = now;
+            let callback = (now & 3) as usize;
+            (longest <= seen.since).then(|| (Callback::ALL[callback], seen.lines[callback]))
         });
-        let (calling, callback) = stuck?;
-        let line = Some(calling.lines[callback].load(Relaxed) as usize).filter(|line| 0 < *line);
-        let name = Callback::ALL[callback].name();
-        let what = format!("`{name}`: {}", too_long(longest));
+        let (callback, line) = stuck?;
+        let what = format!("`{}`: {}", callback.name(), too_long(longest));
         Some(self.program.tell(line, &what))
     }
 }

@@ -20,7 +20,7 @@ mod thread;
 #[cfg(test)]
 mod support;
 
-pub use bound::{LONGEST_CALL, Watch};
+pub use bound::Watch;
 pub use network::{Network, Nowhere, Stream, System};
 pub use program::{Error, Program};
 pub use script::Script;

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use load::Fault;
 use mlua::{Function, Lua, LuaOptions, LuaString, StdLib, Table, Value, ffi};
 
-use crate::bound::{Bound, Callback, Calling, Jit};
+use crate::bound::{Bound, Callback, Calling, Jit, Watch};
 use crate::network::{self, Network};
 use crate::thread::Thread;
 use crate::{Compatibility, Defaults, Program, Seed, Stage, Target};
@@ -163,12 +163,9 @@ impl Machine {
         called
     }
 
-    /// Returns what the instance tells of its calls during the load, to a thread that watches it.
-    pub(crate) fn calling(&self) -> Arc<Calling> {
-        for callback in Callback::ALL {
-            self.calling.begins_at(callback, self.line_of(callback.name()).unwrap_or_default());
-        }
-        self.calling.clone()
+    /// Shows its calls during the load to a thread that watches them.
+    pub(crate) fn show(&self, watch: &mut Watch) {
+        watch.add(self.calling.clone(), |callback| self.line_of(callback.name()));
     }
 
     pub(crate) fn callbacks(&self) -> Callbacks {

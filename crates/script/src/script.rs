@@ -16,7 +16,7 @@ use wire::http1::{After, Expect, fields};
 
 use crate::ahead::{Ahead, Prepared};
 use crate::batch;
-use crate::bound::Calling;
+use crate::bound::Watch;
 use crate::collector::Collector;
 use crate::machine::{Callbacks, Machine};
 use crate::network::Nowhere;
@@ -133,8 +133,8 @@ impl Script {
         self.machine.begin()
     }
 
-    pub(crate) fn calling(&self) -> Arc<Calling> {
-        self.machine.calling()
+    pub(crate) fn show(&self, watch: &mut Watch) {
+        self.machine.show(watch);
     }
 
     pub(crate) fn callbacks(&self) -> Callbacks {

@@ -11,7 +11,7 @@ use load::Fault;
 use measure::Random;
 use measure::pace::Portion;
 
-use crate::bound::{Calling, Watch};
+use crate::bound::Watch;
 use crate::machine::{Callbacks, Machine};
 use crate::network::Network;
 use crate::statistics::Statistics;
@@ -89,9 +89,8 @@ pub struct ScriptSet {
     compatibility: Compatibility,
     at_once: usize,
     notices: Vec<String>,
-    program: Arc<Program>,
     /// The calls of the threads' instances.
-    callings: Vec<Arc<Calling>>,
+    watch: Watch,
 }
 
 impl ScriptSet {
@@ -110,8 +109,7 @@ impl ScriptSet {
             compatibility,
             at_once: 0,
             notices: Vec::new(),
-            program: program.clone(),
-            callings: Vec::new(),
+            watch: Watch::new(program.clone()),
         };
         let mut scripts = Vec::new();
         for (number, target) in (0..).zip(targets) {
@@ -135,7 +133,7 @@ impl ScriptSet {
             script_set.mains.push(main);
         }
         script_set.begin(&mut scripts)?;
-        script_set.callings = scripts.iter().map(Script::calling).collect();
+        scripts.iter().for_each(|script| script.show(&mut script_set.watch));
         Ok((script_set, scripts))
     }
 
@@ -166,7 +164,7 @@ impl ScriptSet {
 
     /// Returns what another thread sees of the threads' instances during the load.
     pub fn watch(&self) -> Watch {
-        Watch::of(self.program.clone(), self.callings.clone())
+        self.watch.clone()
     }
 
     /// True if [`ScriptSet::done`] would run a function.

@@ -13,9 +13,10 @@ use load::driver::{Label, Outcome};
 use measure::pace::Portion;
 use net::Address;
 
+use crate::bound::LONGEST_CALL;
 use crate::{
-    Compatibility, Defaults, LONGEST_CALL, Network, Nowhere, Program, Script, ScriptSet, Seed,
-    Stage, Stream, Target,
+    Compatibility, Defaults, Network, Nowhere, Program, Script, ScriptSet, Seed, Stage, Stream,
+    Target,
 };
 
 /// A stage that owns its parts.

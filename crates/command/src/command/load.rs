@@ -32,11 +32,9 @@ use measure::estimate::Enough;
 use measure::pace::Shape;
 use measure::{Nanos, Quantile};
 use net::{Closed, process};
-use results::Secrets;
 use results::evidence::{self, Evidence, Question};
-use results::failing;
-use results::regular;
 use results::slo::{self, Slo};
+use results::{Secrets, failing, regular};
 use script::{Compatibility, ScriptSet};
 
 use self::events::{Gathered, Noting, Receiving, Wanted};

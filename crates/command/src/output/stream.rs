@@ -17,7 +17,7 @@ use results::regular;
 
 /// As much as a pipe takes at once when it takes anything (POSIX, `PIPE_BUF`).
 const PIECE: usize = 4096;
-/// The wait for room before an interruption is looked for, in milliseconds, and after it.
+/// The wait for room, or for a reader, before an interruption is looked for, in milliseconds.
 const WAIT: u16 = 100;
 
 /// One of both streams, without a buffer.
@@ -113,18 +113,15 @@ pub(crate) fn create(path: &Path) -> io::Result<File> {
 /// Writes a whole file that the user names: a reader sees the old or the new contents, never a part. What is not a
 /// regular file is written as it is.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let found = std::fs::metadata(path);
-    let is_special = found.as_ref().is_ok_and(|found| !found.is_file());
-    if is_special && found.is_ok_and(|found| !found.file_type().is_dir()) {
-        return write_all(create(path)?.as_fd(), bytes);
+    let as_it_is = || write_all(create(path)?.as_fd(), bytes);
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        return as_it_is();
     }
     // A link of the user's own stays one.
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     match regular::replace(&target, bytes) {
         // A file that may be written in a folder that may not.
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            write_all(create(path)?.as_fd(), bytes)
-        }
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => as_it_is(),
         written => written,
     }
 }

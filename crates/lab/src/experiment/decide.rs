@@ -147,7 +147,7 @@ pub(super) fn next(
                 (Some(load), _) => (load, Why::Extend),
                 (None, Step::Try { load, why }) => (load, Why::from(why)),
                 (None, Step::Found(bracket)) => {
-                    return Decision::End(ended(&bracket, targets(resolved), journal));
+                    return Decision::End(ended(resolved, journal, &bracket));
                 }
             };
             let bracket = Some(measure::search::bracket(&search, &seen));
@@ -185,8 +185,7 @@ fn sweep_on(
     match next(&points) {
         Next::Load(asked) => Decision::of(allowed(Allowance::Whole, asked)),
         Next::Stopped(rule) => {
-            let last = points.last().map(|point| point.asked);
-            if let Some(why) = last.and_then(|last| limit_of_connections(journal, last)) {
+            if let Some(why) = limit_of_connections(resolved, journal) {
                 return no_answer(format!("{rule}, but {why}"));
             }
             let above = bounds_above(resolved, &points);
@@ -253,11 +252,11 @@ fn is_hopeless(resolved: &Resolved, journal: &[Entry]) -> bool {
 }
 
 /// Returns the ending of a search that found these bounds of the capacity.
-fn ended(bracket: &Bracket, targets: u32, journal: &[Entry]) -> Ending {
-    let each = if 1 < targets { " per instance" } else { "" };
+fn ended(resolved: &Resolved, journal: &[Entry], bracket: &Bracket) -> Ending {
+    let each = if 1 < targets(resolved) { " per instance" } else { "" };
     match (bracket.lower, bracket.upper) {
         (Some(lower), Some(upper)) => {
-            if let Some(why) = limit_of_connections(journal, upper) {
+            if let Some(why) = limit_of_connections(resolved, journal) {
                 return Ending::NoAnswer(format!("the SLO was missed at {upper}{each}, but {why}"));
             }
             let apart = upper.as_per_second() / lower.as_per_second() - 1.0;
@@ -274,8 +273,13 @@ fn ended(bracket: &Bracket, targets: u32, journal: &[Entry]) -> Ending {
     }
 }
 
-/// Returns what shows that the connections were the limit at this load, and not the system.
-pub(crate) fn limit_of_connections(journal: &[Entry], load: Rate) -> Option<String> {
+/// Returns what shows that the connections were the limit at the load that ended a search, or that is the upper bound
+/// so far, and not the system.
+pub(crate) fn limit_of_connections(resolved: &Resolved, journal: &[Entry]) -> Option<String> {
+    let load = match bracket(resolved, journal) {
+        Some(bracket) => bracket.upper?,
+        None => swept(resolved, journal).last()?.asked,
+    };
     let answering = || {
         let answering = trials(journal).filter(|entry| entry.status.answers());
         answering.filter_map(|entry| Some((asked(entry)?, entry.observed.as_ref()?)))

@@ -109,8 +109,7 @@ fn read(path: &Path, flag: &str) -> anyhow::Result<String> {
     let mut text = String::new();
     let read = match is_stdin(path) {
         true => io::stdin().lock().read_to_string(&mut text).map(|_| text),
-        false => regular::read_input(path, regular::MOST_OF_SHORT)
-            .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other)),
+        false => regular::read_text(path, regular::MOST_OF_SHORT),
     };
     read.with_context(|| format!("{flag} {}", path.display()))
 }

@@ -304,9 +304,8 @@ fn events(
 impl MixFile {
     fn read(path: &Path, data: Option<&Path>, secrets: &Secrets) -> anyhow::Result<MixFile> {
         let read = |path: &Path| {
-            let bytes = regular::read_input(path, regular::MOST_OF_INPUT);
-            let text = bytes.map_err(anyhow::Error::from).and_then(|it| Ok(String::from_utf8(it)?));
-            text.with_context(|| format!("reading {}", path.display()))
+            regular::read_text(path, regular::MOST_OF_INPUT)
+                .with_context(|| format!("reading {}", path.display()))
         };
         let data = data.map(|path| {
             let size = fs::metadata(path).map_or(0, |file| file.len());

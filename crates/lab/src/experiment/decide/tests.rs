@@ -455,7 +455,7 @@ fn a_search_that_its_connections_limit_ends_without_an_answer() {
         let over = if missed { 500 } else { 0 };
         let reached_ns = None;
         let verdict = if missed { slo::Verdict::Fail } else { slo::Verdict::Pass };
-        let slo = resolved_slo();
+        let slo = slo::Slo::new("p99", "20ms").unwrap();
         let (of, met, text) = (1000, !missed, String::new());
         let over_at_least = over;
         entry.slo =
@@ -487,8 +487,4 @@ fn a_search_that_its_connections_limit_ends_without_an_answer() {
     for search in of_both {
         assert!(matches!(ends(search, 90), Ending::Answered(_)), "{search}");
     }
-}
-
-fn resolved_slo() -> slo::Slo {
-    slo::Slo::new("p99", "20ms").unwrap()
 }

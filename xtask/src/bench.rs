@@ -47,15 +47,17 @@ cargo xtask bench NAME
   starved [--trials 5] [--undisturbed 20]
                                          a generator without enough CPU reports that it is late
   self-test [--attempts 20]              the generator's own test: load --self-test
-  load [--pairs 5] [--only GROUP] [--note FILE] [--quick]
+  load [--pairs 5] [--only GROUP] [--before FOLDER] [--note FILE] [--quick]
                                          requests per CPU-second compared with other generators,
                                          which `cargo xtask peers` installs: wrk, nginx, script,
                                          oha, k6, vegeta, fortio, tls, wrk2, and io (epoll,
-                                         io_uring)
+                                         io_uring); with --before compared with an older build,
+                                         whose programs are in FOLDER
   timers [--attempts 5] [--note FILE]    validity, lateness and CPU of each timer in turn, at 1k/s,
                                          5k/s and 10k/s; evenness of arrivals
-  hotel [--attempts 3]                   CPU per request of the hotel application's processes and
-                                         stores, in five deployments
+  hotel [--attempts 3] [--before FOLDER] CPU per request of the hotel application's processes and
+                                         stores, in five deployments; with --before those of an older
+                                         build take turns with them
   users [--attempts 3] [--note FILE]     CPU per login of the users service, at bcrypt's costs 4 and 10
   social [--attempts 3] [--note FILE]    CPU per home-timeline read of the social network's processes,
                                          with the embedded store and with Redis; requests per second
@@ -103,7 +105,7 @@ enum Bench {
     SelfTest { attempts: usize },
     Load(Extent),
     Timers { attempts: usize, note: Option<PathBuf> },
-    Hotel { attempts: Option<usize> },
+    Hotel { attempts: Option<usize>, before: Option<PathBuf> },
     Users { attempts: usize, note: Option<PathBuf> },
     Social { attempts: usize, note: Option<PathBuf> },
     Channel { attempts: usize, note: Option<PathBuf> },
@@ -123,7 +125,7 @@ const QUICK: [Bench; 5] = [
     },
     Bench::Kill { runs: 2, simulated: 6 },
     Bench::Load(Extent::QUICK),
-    Bench::Hotel { attempts: None },
+    Bench::Hotel { attempts: None, before: None },
 ];
 
 /// Runs the bench that the words name; returns `None` if they name none.
@@ -193,8 +195,10 @@ impl Bench {
             Bench::SelfTest { attempts } => Ok(self_test::run(machine, *attempts)),
             Bench::Load(extent) => comparison::run(machine, extent),
             Bench::Timers { attempts, note } => timers::run(machine, *attempts, note.as_deref()),
-            Bench::Hotel { attempts: Some(attempts) } => hotel::run(machine, *attempts),
-            Bench::Hotel { attempts: None } => hotel::run_quick(machine),
+            Bench::Hotel { attempts: Some(attempts), before } => {
+                hotel::run(machine, *attempts, before.as_deref())
+            }
+            Bench::Hotel { attempts: None, .. } => hotel::run_quick(machine),
             Bench::Users { attempts, note } => users::run(machine, *attempts, note.as_deref()),
             Bench::Social { attempts, note } => social::run(machine, *attempts, note.as_deref()),
             Bench::Channel { attempts, note } => channel::run(machine, *attempts, note.as_deref()),
@@ -230,6 +234,7 @@ fn read(words: &[&str]) -> Option<Vec<Bench>> {
         None => Some(default),
     };
     let note = || text("--note").map(PathBuf::from);
+    let before = || text("--before").map(PathBuf::from);
     let bench = match *name {
         "calibration" if known(&["--attempts"]) => {
             Bench::Calibration { attempts: Attempts::all(count("--attempts", 20)?, 0) }
@@ -241,20 +246,20 @@ fn read(words: &[&str]) -> Option<Vec<Bench>> {
         "self-test" if known(&["--attempts"]) => {
             Bench::SelfTest { attempts: count("--attempts", 20)? }
         }
-        "load" if known(&["--pairs", "--only", "--note", "--quick"]) => {
+        "load" if known(&["--pairs", "--only", "--before", "--note", "--quick"]) => {
             let quick = text("--quick").is_some();
             let only = text("--only").map(str::to_owned);
             if only.as_deref().is_some_and(|group| !comparison::is_group(group)) {
                 return None;
             }
             let pairs = count("--pairs", if quick { Extent::QUICK.pairs } else { 5 })?;
-            Bench::Load(Extent { pairs, quick, only, note: note() })
+            Bench::Load(Extent { pairs, quick, only, before: before(), note: note() })
         }
         "timers" if known(&["--attempts", "--note"]) => {
             Bench::Timers { attempts: count("--attempts", 5)?, note: note() }
         }
-        "hotel" if known(&["--attempts"]) => {
-            Bench::Hotel { attempts: Some(count("--attempts", 3)?) }
+        "hotel" if known(&["--attempts", "--before"]) => {
+            Bench::Hotel { attempts: Some(count("--attempts", 3)?), before: before() }
         }
         "users" if known(&["--attempts", "--note"]) => {
             Bench::Users { attempts: count("--attempts", 3)?, note: note() }

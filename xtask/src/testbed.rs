@@ -140,7 +140,7 @@ fn on_cluster(cluster: &Cluster, spec: &str, options: &[&str]) -> Result<(), Str
 }
 
 fn in_words(status: ExitStatus) -> String {
-    status.code().map_or_else(|| status.to_string(), |code| format!("ended with {code}"))
+    status.code().map_or_else(|| status.to_string(), |code| format!("ended with exit code {code}"))
 }
 
 /// Builds what is missing and starts the cluster.

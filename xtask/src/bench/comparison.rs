@@ -38,10 +38,13 @@ struct Row {
     goal: Goal,
 }
 
+#[derive(Clone)]
 enum Theirs {
     Peer(&'static Peer),
     /// Our program with other arguments.
     Ourselves(&'static str),
+    /// An older build of our program with the same arguments.
+    Older(PathBuf),
 }
 
 const FEW_TO_MANY: &[u32] = &[16, 64, 256, 1024];
@@ -131,20 +134,26 @@ pub(super) struct Extent {
     pub(super) quick: bool,
     /// One group instead of all.
     pub(super) only: Option<String>,
+    /// The folder of an older build of ours, which is compared instead of the others.
+    pub(super) before: Option<PathBuf>,
     /// The file that the findings are added to.
     pub(super) note: Option<PathBuf>,
 }
 
 impl Extent {
-    pub(super) const QUICK: Extent = Extent { pairs: 1, quick: true, only: None, note: None };
+    pub(super) const QUICK: Extent =
+        Extent { pairs: 1, quick: true, only: None, before: None, note: None };
 
     fn seconds(&self) -> u32 {
         if self.quick { 2 } else { 4 }
     }
 
     fn holds(&self, row: &Row) -> bool {
+        // These differ in the others alone.
+        let are_equal = ["oha", "k6", "vegeta", "fortio"];
         match &self.only {
             Some(group) => group == row.group,
+            None if self.before.is_some() => !are_equal.contains(&row.group),
             None => !self.quick || ["wrk", "nginx", "script"].contains(&row.group),
         }
     }
@@ -175,6 +184,7 @@ pub(super) fn run(machine: &Machine, extent: &Extent) -> Result<bool, String> {
     );
     let (mut findings, mut unmeasured, mut passed) = (Vec::new(), Vec::new(), true);
     for row in ROWS.iter().filter(|row| extent.holds(row)) {
+        let row = &row.beside(extent.before.as_deref());
         for &connections in row.connections {
             println!("\n{}", row.what(connections));
             match row.measure(machine, connections, extent) {
@@ -217,14 +227,24 @@ fn better(findings: &[Finding]) -> String {
 }
 
 impl Row {
+    /// Returns the row with an older build of ours instead of the other, if there is one.
+    fn beside(&self, before: Option<&Path>) -> Row {
+        let (theirs, goal) = match before {
+            Some(folder) => (Theirs::Older(folder.join("benchwright")), Goal::None),
+            None => (self.theirs.clone(), self.goal),
+        };
+        Row { theirs, goal, ..*self }
+    }
+
     /// Returns its title: `wrk, reference server, 64 connections`.
     fn what(&self, connections: u32) -> String {
-        let theirs = match self.theirs {
+        let theirs = match &self.theirs {
             Theirs::Peer(peer) if self.ours.contains("--script") => {
                 format!("{} with a script", peer.name)
             }
             Theirs::Peer(peer) => peer.name.to_owned(),
             Theirs::Ourselves(words) => format!("{} compared with {words}", self.ours),
+            Theirs::Older(_) => format!("the older build ({})", self.ours),
         };
         format!("{theirs}, {}, {connections} connections", self.target.name())
     }
@@ -235,7 +255,7 @@ impl Row {
         connections: u32,
         extent: &Extent,
     ) -> Result<Finding, String> {
-        if let Theirs::Peer(peer) = self.theirs
+        if let Theirs::Peer(peer) = &self.theirs
             && !peer.is_there()
         {
             return Err(format!("{} is missing; install it with cargo xtask peers", peer.name));
@@ -245,10 +265,20 @@ impl Row {
         let (mut others_most, mut steal_most) = (0.0_f64, 0.0_f64);
         for pair in 1..=extent.pairs {
             let others = Others::watch();
-            let (ours, load) = bench.ours(self.ours)?;
-            let theirs = match self.theirs {
-                Theirs::Peer(peer) => bench.peer(peer)?,
-                Theirs::Ourselves(words) => bench.ours(words)?.0,
+            let own = &machine.benchwright;
+            let ours = || bench.ours(own, self.ours);
+            let theirs = || match &self.theirs {
+                Theirs::Peer(peer) => bench.peer(peer),
+                Theirs::Ourselves(words) => Ok(bench.ours(own, words)?.0),
+                Theirs::Older(program) => Ok(bench.ours(program, self.ours)?.0),
+            };
+            // Each is the first of every second pair.
+            let ((ours, load), theirs) = match pair % 2 {
+                1 => (ours()?, theirs()?),
+                _ => {
+                    let theirs = theirs()?;
+                    (ours()?, theirs)
+                }
             };
             let load = load.beside(&others);
             let ratio = ours.per_cpu_s() / theirs.per_cpu_s();
@@ -275,9 +305,9 @@ impl Row {
     }
 
     fn may_be_missing(&self) -> bool {
-        let peer = match self.theirs {
+        let peer = match &self.theirs {
             Theirs::Peer(peer) => !peer.is_there() && peer.may_be_missing(),
-            Theirs::Ourselves(_) => false,
+            Theirs::Ourselves(_) | Theirs::Older(_) => false,
         };
         peer || self.goal == Goal::None
     }
@@ -292,9 +322,9 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    fn ours(&self, words: &str) -> Result<(Run, Load), String> {
+    fn ours(&self, program: &Path, words: &str) -> Result<(Run, Load), String> {
         let server = self.target.start(self.machine)?;
-        let mut command = self.machine.command(Side::Client, &self.machine.benchwright);
+        let mut command = self.machine.command(Side::Client, program);
         let fixed = "load {url} --shards 1 --duration {seconds}s --connections {connections} ";
         command.args(self.fill(&format!("{fixed}{words}"), server.url()));
         let (load, cpu) = machine::with_cpu_of_children(|| Load::run(&mut command))?;

@@ -5,6 +5,8 @@
 //! Everything except the generator runs on the server's CPU. Deployments take turns, so that a slow
 //! hour of the machine affects all of them.
 
+use std::path::Path;
+
 use super::load::Load;
 use super::machine::{Machine, Side};
 use super::parts;
@@ -89,46 +91,87 @@ Ours does more: logins query the store, rooms are checked and reserved atomicall
 is in a file before it is acknowledged.";
 
 /// Returns true if every deployment is within its bounds.
-pub(super) fn run(machine: &Machine, attempts: usize) -> Result<bool, String> {
+pub(super) fn run(
+    machine: &Machine,
+    attempts: usize,
+    before: Option<&Path>,
+) -> Result<bool, String> {
     tools::install_packages(&["memcached", "postgresql"]);
-    run_all(machine, attempts, &DEPLOYMENTS)
+    let older = before.map(|folder| machine.with_older(folder)).transpose()?;
+    run_all(machine, older.as_ref(), attempts, &DEPLOYMENTS)
 }
 
 /// Makes one attempt with the smallest deployment.
 pub(super) fn run_quick(machine: &Machine) -> Result<bool, String> {
-    run_all(machine, 1, &[QUICK])
+    run_all(machine, None, 1, &[QUICK])
 }
 
-fn run_all(machine: &Machine, attempts: usize, deployments: &[Deployment]) -> Result<bool, String> {
+fn run_all(
+    machine: &Machine,
+    older: Option<&Machine>,
+    attempts: usize,
+    deployments: &[Deployment],
+) -> Result<bool, String> {
     println!(
         "CPU per request of all processes, release profile; {CONNECTIONS} connections per frontend"
     );
-    let mut costs = vec![(Vec::new(), Vec::new()); deployments.len()];
+    let mut costs = vec![Costs::default(); deployments.len()];
+    let mut before = costs.clone();
     for attempt in 1..=attempts {
-        for (deployed, (saturated, at_half)) in deployments.iter().zip(&mut costs) {
+        for (index, deployed) in deployments.iter().enumerate() {
             println!("\n{attempt:>3}  {deployed}");
-            let application = Application::start(machine, deployed)?;
-            load(machine, &application, &["--closed", "--duration", WARM_UP])?;
-            println!("     {} processes of ours", application.processes());
-            println!("     saturated (closed loop)");
-            let (load, cost) = measure(machine, &application, &["--closed"])?;
-            saturated.push(cost);
-            let rate = load.completed_per_s / 2.0 / application.frontends.len() as f64;
-            let rate = format!("{rate:.0}/s");
-            println!("     half of that, open loop, Poisson arrivals: {rate} per instance");
-            let half = ["--rate", &rate, "--arrivals", "poisson"];
-            at_half.push(measure(machine, &application, &half)?.1);
+            if let Some(older) = older {
+                println!("     the older build");
+                before[index].add(older, deployed)?;
+                println!("     this build");
+            }
+            costs[index].add(machine, deployed)?;
         }
     }
     println!("\nµs per request, stores included");
     let mut passed = true;
-    for (deployed, (saturated, at_half)) in deployments.iter().zip(&costs) {
+    for (index, deployed) in deployments.iter().enumerate() {
+        let Costs { saturated, at_half } = &costs[index];
         println!("{deployed}");
         passed &= print_costs("saturated", saturated, deployed.most_saturated);
         passed &= print_costs("at half of that rate", at_half, deployed.most_at_half);
+        if older.is_some() {
+            print_ratios("saturated", saturated, &before[index].saturated);
+            print_ratios("at half of that rate", at_half, &before[index].at_half);
+        }
     }
     println!("{ORIGINAL}");
     Ok(passed)
+}
+
+/// The microseconds per request of one deployment, by attempt.
+#[derive(Clone, Default)]
+struct Costs {
+    saturated: Vec<f64>,
+    at_half: Vec<f64>,
+}
+
+impl Costs {
+    /// Makes one attempt.
+    fn add(&mut self, machine: &Machine, deployed: &Deployment) -> Result<(), String> {
+        let application = Application::start(machine, deployed)?;
+        load(machine, &application, &["--closed", "--duration", WARM_UP])?;
+        println!("     {} processes of ours", application.processes());
+        println!("     saturated (closed loop)");
+        let (load, cost) = measure(machine, &application, &["--closed"])?;
+        self.saturated.push(cost);
+        let rate = load.completed_per_s / 2.0 / application.frontends.len() as f64;
+        let rate = format!("{rate:.0}/s");
+        println!("     half of that, open loop, Poisson arrivals: {rate} per instance");
+        let half = ["--rate", &rate, "--arrivals", "poisson"];
+        self.at_half.push(measure(machine, &application, &half)?.1);
+        Ok(())
+    }
+}
+
+fn print_ratios(what: &str, costs: &[f64], before: &[f64]) {
+    let ratios: Vec<f64> = costs.iter().zip(before).map(|(now, before)| now / before).collect();
+    println!("     {what}: {} of the older build", Summary::of(&ratios));
 }
 
 fn print_costs(what: &str, costs: &[f64], most: Option<f64>) -> bool {

@@ -60,6 +60,15 @@ impl Machine {
         Ok(Machine { benchwright, server, client })
     }
 
+    /// Returns the same CPUs with the programs of an older build, which are in this folder.
+    pub(crate) fn with_older(&self, folder: &Path) -> Result<Machine, String> {
+        let benchwright = folder.join("benchwright");
+        match benchwright.is_file() {
+            true => Ok(Machine { benchwright, server: self.server, client: self.client }),
+            false => Err(format!("{} is not there: build it first", benchwright.display())),
+        }
+    }
+
     /// Returns a command that runs on the CPU of its side.
     pub(crate) fn command(&self, side: Side, program: impl AsRef<Path>) -> Command {
         let program = program.as_ref();

@@ -4,7 +4,8 @@ use super::*;
 fn a_bench_has_a_default_number_of_attempts_that_options_change() {
     let attempts = Attempts { most: 20, last_good: 20, enough: 15, spare: 0 };
     assert_eq!(read(&["calibration"]), Some(vec![Bench::Calibration { attempts }]));
-    let load = Extent { pairs: 3, quick: false, only: Some("k6".to_owned()), note: None };
+    let load =
+        Extent { pairs: 3, quick: false, only: Some("k6".to_owned()), before: None, note: None };
     assert_eq!(read(&["load", "--pairs", "3", "--only", "k6"]), Some(vec![Bench::Load(load)]));
     assert_eq!(read(&["load", "--quick"]), Some(vec![Bench::Load(Extent::QUICK)]));
     let note = Some(PathBuf::from("a.md"));

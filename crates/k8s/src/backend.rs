@@ -481,7 +481,7 @@ fn missing(service: &Service, pods: &[Value]) -> Readiness {
             State::Ready => ready += 1,
             State::Waiting(why) => first = first.or(Some(format!("{}: {why}", pods::name(pod)))),
             State::Succeeded => {
-                let (pod, why) = (pods::name(pod).to_owned(), "ended with 0".to_owned());
+                let (pod, why) = (pods::name(pod).to_owned(), "ended with exit code 0".to_owned());
                 return Readiness::Dead { pod, why };
             }
             State::Died(why) => return Readiness::Dead { pod: pods::name(pod).to_owned(), why },

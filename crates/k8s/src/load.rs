@@ -437,7 +437,7 @@ impl Running<'_> {
         // again may not be reached for a while although its pods are ready: both pass.
         let may_be_wrong = !self.around.has_loaded.get() && !messages.contains(UNRESOLVED);
         match self.end_of(generator) {
-            Some(State::Died(why)) if why == "ended with 2" && may_be_wrong => {
+            Some(State::Died(why)) if why == "ended with exit code 2" && may_be_wrong => {
                 Stop::Question(anyhow!("the generator refuses: {messages}"))
             }
             Some(State::Died(why)) => {

@@ -17,7 +17,7 @@ pub enum State {
     Waiting(String),
     /// It came to its own end, with success.
     Succeeded,
-    /// It ended otherwise; the end in words: `ended with 137 (OOMKilled)`.
+    /// It ended otherwise; the end in words: `ended with exit code 137 (OOMKilled)`.
     Died(String),
 }
 
@@ -93,9 +93,9 @@ fn ended_with(ended: &Value) -> State {
     match (code, ended["reason"].as_str()) {
         (0, _) => State::Succeeded,
         (_, Some(reason)) if reason != "Error" => {
-            State::Died(format!("ended with {code} ({reason})"))
+            State::Died(format!("ended with exit code {code} ({reason})"))
         }
-        _ => State::Died(format!("ended with {code}")),
+        _ => State::Died(format!("ended with exit code {code}")),
     }
 }
 
@@ -191,7 +191,7 @@ pub fn changed(before: Option<&str>, restarts: u64, now: Option<&Value>) -> Opti
     }
     match state(now) {
         State::Died(why) if self::restarts(now) != restarts || !is_running(now) => Some(why),
-        State::Succeeded => Some("ended with 0".to_owned()),
+        State::Succeeded => Some("ended with exit code 0".to_owned()),
         _ if is_ending(now) => Some("is being removed".to_owned()),
         _ => None,
     }

@@ -730,7 +730,10 @@ fn first_line(text: &str) -> &str {
 /// The last line of an interrupted run: how far it came, and how to continue it.
 pub fn interrupted(ended: &Ended) -> String {
     let reached = match ended.answer.trials.last() {
-        Some(entry) => format!("after trial {} of about {}", entry.trial, ended.most_trials),
+        Some(entry) if u64::from(entry.trial) < ended.most_trials => {
+            format!("after trial {} of about {}", entry.trial, ended.most_trials)
+        }
+        Some(entry) => format!("after trial {}", entry.trial),
         None => format!("in the first trial of about {}", ended.most_trials),
     };
     let directory = ended.directory.display();

@@ -290,7 +290,7 @@ pub struct Foreign {
 /// The result of a program that came to its own end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Executed {
-    /// The end in words: `ended with 1`
+    /// The end in words: `ended with exit code 1`
     pub end: String,
     pub succeeded: bool,
     /// The text that it printed on stdout.
@@ -302,7 +302,7 @@ impl Executed {
     /// Returns the result that a run expects, for backends that run no program.
     fn as_expected(run: &Run) -> Executed {
         Executed {
-            end: "ended with 0".to_owned(),
+            end: "ended with exit code 0".to_owned(),
             succeeded: true,
             output: run.expected_output().to_owned(),
             last_lines: Vec::new(),

@@ -48,7 +48,8 @@ pub enum Event<'a> {
     },
     Deployed {
         what: String,
-        took: Nanos,
+        /// The time until it was ready; `None` if nothing was asked to tell.
+        took: Option<Nanos>,
         smoke_tests: usize,
     },
     /// A system that was deployed has another number of replicas.
@@ -143,7 +144,11 @@ impl fmt::Display for Event<'_> {
                 write!(f, "deploy   {}", Readied { what, took: *took, smoke_tests: *smoke_tests })
             }
             Event::Scaled { what, took, smoke_tests } => {
-                write!(f, "scale    {}", Readied { what, took: *took, smoke_tests: *smoke_tests })
+                write!(
+                    f,
+                    "scale    {}",
+                    Readied { what, took: Some(*took), smoke_tests: *smoke_tests }
+                )
             }
             Event::Initialised { took, is_kept, checks } => {
                 let done = if *is_kept { "kept, verified" } else { "loaded" };
@@ -191,14 +196,19 @@ impl fmt::Display for Event<'_> {
 /// A system that became ready.
 struct Readied<'a> {
     what: &'a str,
-    took: Nanos,
+    took: Option<Nanos>,
     smoke_tests: usize,
 }
 
 impl fmt::Display for Readied<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Readied { what, took, smoke_tests } = self;
-        write!(f, "{what} ready in {:.1} s", took.as_secs_f64())?;
+        match took {
+            Some(took) => write!(f, "{what} ready in {:.1} s", took.as_secs_f64())?,
+            None => {
+                write!(f, "{what} runs elsewhere (no sut.ready.get: not asked if it is ready)")?
+            }
+        }
         match smoke_tests {
             0 => Ok(()),
             n => write!(f, " · smoke test: {n} of {n} requests gave the expected response"),

@@ -138,7 +138,7 @@ impl System {
         *self = system;
         progress.event(&Event::Deployed {
             what: describe(resolved),
-            took,
+            took: is_awaited(resolved).then_some(took),
             smoke_tests: resolved.spec.sut.smoke.len(),
         });
         initialised.iter().for_each(|event| progress.event(event));
@@ -367,6 +367,13 @@ fn endpoint(resolved: &Resolved, mut started: Started) -> System {
     let mut system = System { is_initial: true, started, of, ..System::default() };
     system.aim(resolved);
     system
+}
+
+/// Returns whether anything tells when the system is ready: of a service that runs elsewhere only the
+/// request that `sut.ready` states.
+fn is_awaited(resolved: &Resolved) -> bool {
+    let Resolved { spec, .. } = resolved;
+    spec.where_.backend != BackendKind::External || spec.sut.ready.get.is_some()
 }
 
 fn started_elsewhere(

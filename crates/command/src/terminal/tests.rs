@@ -141,7 +141,7 @@ fn after_four_trials(wishes: Arc<Wishes>) -> Experiment {
     view.fold(&Happened::Began { headline: "hotel · local · at most 30 trials".to_owned() }, at(0));
     view.fold(&Happened::Planned { outline: outline(&[""]), journal: &[] }, at(0));
     let what = "hotel ×1".to_owned();
-    let took = Nanos::from_millis(400);
+    let took = Some(Nanos::from_millis(400));
     view.fold(&Happened::Deployed { what, took, smoke_tests: 9 }, at(1));
     for (number, asked) in [(1, 2_400.0), (2, 3_200.0), (3, 4_267.0), (4, 3_910.0)] {
         let entry = entry(number, None, asked, Status::Valid);

@@ -32,7 +32,7 @@ impl Kubernetes {
             let pod = api.get(&path).map_err(|error| error.to_string())?;
             let pod = pod.ok_or("its pod is gone")?;
             match pods::state(&pod) {
-                State::Succeeded => return Ok((pod, "ended with 0".to_owned(), true)),
+                State::Succeeded => return Ok((pod, "ended with exit code 0".to_owned(), true)),
                 State::Died(why) => return Ok((pod, why, false)),
                 State::Ready | State::Waiting(_) if host::now() < deadline => {}
                 State::Waiting(why) => {

@@ -213,7 +213,7 @@ fn restarted(seen: &Seen<'_>, found: &mut Found, pod: &Value) {
         };
         let code = plain(&ended["exitCode"]);
         let reason = ended["reason"].as_str().unwrap_or("without a reason");
-        let text = format!("{name}: {container} {word} with {code} ({reason})");
+        let text = format!("{name}: {container} {word} with exit code {code} ({reason})");
         let remedy = format!(
             "see why in `kubectl logs --previous -n {} {} -c {container}`",
             namespace_of(pod),

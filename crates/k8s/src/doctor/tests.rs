@@ -132,7 +132,7 @@ const CASES: [Case; 21] = [
             }});
         },
         severity: Error,
-        text: "frontend-0: main was started again after it ended with 137 (OOMKilled)",
+        text: "frontend-0: main was started again after it ended with exit code 137 (OOMKilled)",
         missing: |cluster| cluster.answers.events = forbidden("list events"),
         unknown: "the events of our namespaces may not be read",
     },
@@ -439,7 +439,7 @@ fn the_messages_of_all_faults_are_sentences() {
         cluster.placement: bad: load-1-0-x2x8z, which loads, is on w1 with the system (wanted: load, system under test and tracing on nodes of their own); give each role nodes of its own: `kubectl label node NODE bench-role=load`, and name the label in `where.roles`
         cluster.foreign_pods: bad: shop/shop-7d4b9-x2x8z is on w1 (wanted: no pods but ours and the listed DaemonSets); move it away by `kubectl drain NODE --ignore-daemonsets`, or name its DaemonSet among those that may stay
         cluster.autoscalers: bad: the hpa frontend scales frontend (wanted: no HPA, VPA or ScaledObject of the system, no descheduler, and no CronJob that is due); `kubectl delete hpa -n demo frontend`
-        cluster.restarts: bad: frontend-0: main was started again after it ended with 137 (OOMKilled) (wanted: no restart, eviction, or pull of an image since the begin of the trial); see why in `kubectl logs --previous -n demo frontend-0 -c main`
+        cluster.restarts: bad: frontend-0: main was started again after it ended with exit code 137 (OOMKilled) (wanted: no restart, eviction, or pull of an image since the begin of the trial); see why in `kubectl logs --previous -n demo frontend-0 -c main`
         cluster.service_path: bad: the service door (NodePort) passes requests on to pods of other nodes (wanted: externalTrafficPolicy Local for requests from outside; the rest is recorded); `kubectl patch service -n demo door -p '{"spec":{"externalTrafficPolicy":"Local"}}'`, or load the ClusterIP
         cluster.endpoints: bad: 1 of 2 endpoints of frontend are ready; the endpoints of frontend are others than before the trial (wanted: as many ready endpoints of each service as the experiment wants, the same all the time); see `kubectl get endpointslices -n demo -l kubernetes.io/service-name=frontend`; see the reason in `kubectl get events -n demo`
         cluster.sidecars: bad: frontend-0 has the container istio-proxy too (wanted: the containers and limits of the template in each pod of ours); switch the injection off in the namespace, such as by `kubectl label namespace NAMESPACE istio-injection=disabled --overwrite`

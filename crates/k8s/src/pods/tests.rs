@@ -54,13 +54,16 @@ fn a_container_that_ended_is_dead_also_if_it_was_started_again() {
         other => panic!("{other:?}"),
     };
     let oom = json!({"state": {"terminated": ended(137, "OOMKilled")}});
-    assert_eq!(died(&with_container("Running", oom, "False")), "ended with 137 (OOMKilled)");
+    assert_eq!(
+        died(&with_container("Running", oom, "False")),
+        "ended with exit code 137 (OOMKilled)"
+    );
     let again = json!({
         "restartCount": 1,
         "state": {"running": {}},
         "lastState": {"terminated": ended(3, "Error")},
     });
-    assert_eq!(died(&with_container("Running", again, "True")), "ended with 3");
+    assert_eq!(died(&with_container("Running", again, "True")), "ended with exit code 3");
     let evicted = pod(json!({"phase": "Failed", "reason": "Evicted", "message": "low on memory"}));
     assert_eq!(died(&evicted), "failed: Evicted: low on memory");
     let done = json!({"state": {"terminated": ended(0, "Completed")}});

@@ -184,9 +184,10 @@ fn each_event_before_the_trials_is_one_line() {
         Event::Notice("virtual machine".to_owned()),
         Event::Deployed {
             what: "hotel ×1".to_owned(),
-            took: Nanos::from_millis(412),
+            took: Some(Nanos::from_millis(412)),
             smoke_tests: 9,
         },
+        Event::Deployed { what: "http://127.0.0.1:8080".to_owned(), took: None, smoke_tests: 0 },
         probed(1, false),
         probed(2, true),
     ];
@@ -194,6 +195,7 @@ fn each_event_before_the_trials_is_one_line() {
     expect![[r#"
         ! virtual machine
         deploy   hotel ×1 ready in 0.4 s · smoke test: 9 of 9 requests gave the expected response
+        deploy   http://127.0.0.1:8080 runs elsewhere (no sut.ready.get: not asked if it is ready)
         probe    about 3,900/s closed loop → first load 2,340/s, step 5 %
         probe    at least 3,900/s closed loop → first load 2 × 2,340/s, step 5 %
     "#]]

@@ -59,7 +59,7 @@ fn write(load: &Load, text: &mut String) -> std::fmt::Result {
         writeln!(text, "fails: {fails}")?;
     }
     if load.partial {
-        writeln!(text, "interrupted after {:.1} s of the measurement", load.measured_s)?;
+        writeln!(text, "interrupted: {:.1} s were measured", load.measured_s)?;
     }
     match load.validity.valid {
         true => {

@@ -257,10 +257,10 @@ fn open_pidfd(pid: i32) -> io::Result<OwnedFd> {
     }
 }
 
-/// Describes an end: `ended with 1`, `was killed by SIGKILL`.
+/// Describes an end: `ended with exit code 1`, `was killed by SIGKILL`.
 pub(crate) fn end_in_words(status: ExitStatus) -> String {
     match (status.code(), status.signal().map(Signal::try_from)) {
-        (Some(code), _) => format!("ended with {code}"),
+        (Some(code), _) => format!("ended with exit code {code}"),
         (None, Some(Ok(signal))) => format!("was killed by {signal}"),
         (None, _) => "was killed".to_owned(),
     }

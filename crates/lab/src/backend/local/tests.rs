@@ -182,7 +182,7 @@ fn a_component_that_dies_in_mid_trial_aborts_it_and_is_restarted_twice() {
     let statuses: Vec<Status> = ended.answer.trials.iter().map(|entry| entry.status).collect();
     assert_eq!(statuses, [Status::Aborted; 3]);
     expect![[r#"
-        a trial was aborted 3 times: server ended with 7 in mid-trial
+        a trial was aborted 3 times: server ended with exit code 7 in mid-trial
           its last output: ready http://127.0.0.1:9 | out of rooms"#]]
     .assert_eq(&ended.answer.stopped_by);
     stage.assert_nothing_left();
@@ -331,7 +331,7 @@ fn the_number_of_a_dead_component_stays_taken_until_its_group_was_signalled() {
     while stop.is_ok() {
         stop = local.check();
     }
-    assert!(matches!(stop.unwrap_err(), Stop::Died { why, .. } if why == "ended with 7"));
+    assert!(matches!(stop.unwrap_err(), Stop::Died { why, .. } if why == "ended with exit code 7"));
     let pid = local.running[0].source.pid;
     let stat = || fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     assert!(stat().contains(") Z "), "{}", stat());
@@ -410,7 +410,7 @@ fn a_component_that_ends_before_it_is_ready_is_shown_with_its_end() {
     let stage = Stage::new("");
     let why = stage.no_answer(&stage.read(&Stage::text("echo no disk >&2; exit 3")));
     expect![[r#"
-        `server` ended with 3
+        `server` ended with exit code 3
           its last output:
             no disk"#]]
     .assert_eq(&why);
@@ -491,7 +491,7 @@ fn the_generators_messages_are_passed_on() {
         };
         let expected = match behaviour {
             _ if behaviour.contains("connect") => {
-                "the generator ended with 3: cannot connect to 127.0.0.1:9: connection refused"
+                "the generator ended with exit code 3: cannot connect to 127.0.0.1:9: connection refused"
             }
             _ if behaviour.contains("rate") => "the generator refuses: no rate",
             _ if behaviour.contains("kill") => {
@@ -563,7 +563,7 @@ fn a_memory_limit_is_kept_where_there_are_control_groups() {
     let is_kept =
         answer.trials[0].warnings.iter().all(|warning| !warning.contains("its memory limit"));
     let expected = if is_kept && answer.trials[0].status == Status::Aborted {
-        "server ended with 9, as the kernel had killed a process of it at its `memory_limit`, in mid-trial"
+        "server ended with exit code 9, as the kernel had killed a process of it at its `memory_limit`, in mid-trial"
     } else {
         "`server` runs without its memory limit of 16MiB: "
     };

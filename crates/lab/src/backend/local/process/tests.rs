@@ -30,7 +30,7 @@ fn state(pid: u32) -> Option<String> {
 #[test]
 fn a_process_that_ended_keeps_its_number_until_it_is_reaped() {
     let process = start("exit 3");
-    assert_eq!(end_in_words(end_of(&process)), "ended with 3");
+    assert_eq!(end_in_words(end_of(&process)), "ended with exit code 3");
     assert_eq!(state(process.id()).as_deref(), Some("Z"));
     // Its end can be read again, and its group can be signalled.
     assert_eq!(end_of(&process).code(), Some(3));

@@ -69,7 +69,7 @@ fn a_port_that_is_taken_meanwhile_is_replaced_once() {
     fs::remove_dir_all(stage.out()).unwrap();
     let why = stage.no_answer(&stage.read(&text("2")));
     expect![[r#"
-        `db` ended with 1
+        `db` ended with exit code 1
           its last output:
             bind: Address already in use"#]]
     .assert_eq(&why);
@@ -148,7 +148,7 @@ fn a_failed_action_ends_the_run_with_its_command_and_the_difference() {
     };
     expect![[r#"
         the system could not be initialised
-          sh -c echo no disk >&2; exit 3: ended with 3
+          sh -c echo no disk >&2; exit 3: ended with exit code 3
             no disk
           the last output:
             starting
@@ -189,7 +189,7 @@ fn a_failed_action_ends_the_run_with_its_command_and_the_difference() {
     .assert_eq(&why("http: {get: /count}", ""));
     expect![[r#"
         the system could not be initialised
-          waited 200 ms for: false: ended with 1
+          waited 200 ms for: false: ended with exit code 1
           the last output:
             starting
             ready http://127.0.0.1:9

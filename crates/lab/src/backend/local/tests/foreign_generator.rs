@@ -89,7 +89,7 @@ fn reasons(behaviour: &str) -> Vec<String> {
 #[test]
 fn a_generator_that_fails_makes_its_trial_invalid_with_its_last_lines() {
     let of_stderr = reasons("echo unable to connect >&2; exit 7");
-    assert_eq!(of_stderr, ["./wrk ended with 7\n  unable to connect"]);
+    assert_eq!(of_stderr, ["./wrk ended with exit code 7\n  unable to connect"]);
     let of_stdout = reasons("echo; echo out of sockets; kill -9 $$");
     assert_eq!(of_stdout, ["./wrk was killed by SIGKILL\n  out of sockets"]);
     let unread = reasons("echo hello; echo world");

@@ -2,10 +2,9 @@
 
 use lab::answer::Ending;
 use lab::experiment::Outlined;
-use lab::progress::Mark;
 use measure::Nanos;
 use results::Entry;
-use results::journal::Purpose;
+use results::journal::{Purpose, Status};
 
 #[cfg(test)]
 mod tests;
@@ -37,7 +36,7 @@ impl Strand {
 
     /// Takes a trial that ended: probes and trials that are not valid do not count.
     pub(crate) fn end(&mut self, entry: &Entry) {
-        let counts = entry.purpose != Purpose::Probe && Mark::of(entry) != Mark::Invalid;
+        let counts = entry.purpose != Purpose::Probe && entry.status != Status::Invalid;
         self.done += u64::from(counts);
     }
 

@@ -12,9 +12,10 @@ use results::answer::{
     Capacity, Estimate, Level, Maximum, PROBABILITY, Repeated, SCHEMA, Search, Verdict,
     add_intervals, failing_in_words, failing_strands, validity_in_words,
 };
+use results::at_load::{self, AtLoad};
 use results::comparison::{Compared, Comparison, Verdict as Outcome};
 use results::found::{Found, Spread};
-use results::journal::{Entry, Observed, Purpose, Status};
+use results::journal::{Entry, Observed, Status};
 use results::reproducibility::OfMetric;
 use results::speed::Usual;
 use results::{Metric, Reproduced, reproducibility, slo};
@@ -229,7 +230,7 @@ pub(crate) fn searched(resolved: &Resolved, journal: &[Entry], ending: &Ending) 
                 let limited_by = bracket.upper.and_then(|upper| limited_at(journal, upper));
                 // If the connections were the limit, the system may do more.
                 let upper = bracket.upper.filter(|_| !connections_bound);
-                let upper = upper.and_then(|upper| missed_at(journal, upper));
+                let upper = upper.and_then(|upper| at(journal, upper)?.rate_per_s());
                 (None, enclosed(resolved, &bracket, journal), upper, limited_by)
             }
             None => {
@@ -291,12 +292,13 @@ fn shows_limit(resolved: &Resolved, journal: &[Entry], maximum: &Maximum) -> boo
     let is_limit = |observed: &Observed| {
         falls_short(observed) && maximum.offered_per_s <= observed.offered_per_s
     };
-    fired || answering(journal).any(|(_, observed)| is_limit(observed))
+    fired || at_load::evidence(journal).any(|(_, observed)| is_limit(observed))
 }
+
 /// Returns true if most requests failed at every load, and no objective on failures decides about that.
 fn fails(resolved: &Resolved, journal: &[Entry]) -> bool {
     let declares = |slo: &slo::Slo| matches!(slo, slo::Slo::Failures { .. });
-    let mut observed = answering(journal).map(|(_, observed)| observed).peekable();
+    let mut observed = at_load::evidence(journal).map(|(_, observed)| observed).peekable();
     !resolved.slos().iter().any(declares)
         && observed.peek().is_some()
         && observed.all(Observed::is_mostly_failing)
@@ -311,7 +313,7 @@ fn estimates(
 ) -> (Option<Estimate>, Option<Estimate>) {
     let targets = experiment::targets(resolved);
     let seen = |(entry, observed)| Some((entry, seen(entry, observed, targets)?));
-    let trials = || answering(journal).filter_map(seen);
+    let trials = || at_load::evidence(journal).filter_map(seen);
     let seen: Vec<fit::Trial> = trials().map(|(_, seen)| seen).collect();
     let at_usual_speed = trials()
         .map(|(entry, _)| usual?.speed_in(entry))
@@ -394,7 +396,7 @@ fn limited_by(journal: &[Entry], maximum: &Maximum) -> Option<String> {
         let above = maximum.offered_per_s <= observed.offered_per_s;
         (at(entry) || above).then_some((!at(entry), observed.offered_per_s, words))
     };
-    let first = answering(journal)
+    let first = at_load::evidence(journal)
         .filter_map(limited)
         .min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
     first.map(|(_, _, words)| words)
@@ -402,13 +404,13 @@ fn limited_by(journal: &[Entry], maximum: &Maximum) -> Option<String> {
 
 /// The limit in the trials at the upper bound of the capacity.
 fn limited_at(journal: &[Entry], load: Rate) -> Option<String> {
-    at(journal, load).find_map(|(_, observed)| observed.limited_by.clone())
+    at(journal, load)?.evidence().find_map(|(_, observed)| observed.limited_by.clone())
 }
 
-/// The trials at a load whose results describe the system.
-fn at(journal: &[Entry], load: Rate) -> impl Iterator<Item = (&Entry, &Observed)> {
-    let load = Some(load.as_per_second());
-    answering(journal).filter(move |(entry, _)| entry.asked_per_target_per_s == load)
+/// The trials at a load.
+fn at(journal: &[Entry], load: Rate) -> Option<AtLoad<'_>> {
+    let is_here = |one: &AtLoad<'_>| one.asked_per_target() == Some(load.as_per_second());
+    at_load::by_load(journal).into_iter().find(is_here)
 }
 
 /// The load with the highest median sustained rate, represented by its trial nearest to the median. A load at
@@ -421,16 +423,13 @@ fn maximum(resolved: &Resolved, journal: &[Entry]) -> Option<Maximum> {
         .filter(|point| 0.0 < point.sustained_per_s)
         .max_by(|a, b| a.sustained_per_s.total_cmp(&b.sustained_per_s))?;
     let off = |observed: &Observed| (observed.sustained_per_s - best.sustained_per_s).abs();
-    let asked = resolved.spec.search.is_some().then(|| best.asked.as_per_second());
+    let load = best_of(resolved, journal, best)?;
     let trials: Vec<(&Entry, &Observed)> = match best.is_bound {
-        true => journal.iter().filter_map(|entry| Some((entry, bounding(entry)?))).collect(),
-        false => answering(journal).collect(),
+        true => load.attempts.iter().filter_map(|entry| Some((*entry, bounding(entry)?))).collect(),
+        false => load.evidence().collect(),
     };
-    let at_best: Vec<(&Entry, &Observed)> = trials
-        .into_iter()
-        .filter(|(entry, _)| asked.is_none() || entry.asked_per_target_per_s == asked)
-        .filter(|(_, observed)| observed.throughput_per_s().is_some())
-        .collect();
+    let at_best: Vec<(&Entry, &Observed)> =
+        trials.into_iter().filter(|(_, of)| of.throughput_per_s().is_some()).collect();
     let (entry, _) = at_best.iter().min_by(|a, b| off(a.1).total_cmp(&off(b.1)))?;
     // The median, as of what was sustained: then this is never more.
     let offered: Vec<f64> = at_best.iter().map(|(_, observed)| observed.offered_per_s).collect();
@@ -442,34 +441,30 @@ fn maximum(resolved: &Resolved, journal: &[Entry]) -> Option<Maximum> {
     })
 }
 
+/// The trials of a point. A load that was given is the only one, and may have no rate.
+fn best_of<'a>(resolved: &Resolved, journal: &'a [Entry], point: &Point) -> Option<AtLoad<'a>> {
+    match resolved.spec.search {
+        Some(_) => at(journal, point.asked),
+        None => at_load::by_load(journal).into_iter().next(),
+    }
+}
+
 /// The lowest load of a sweep that missed the SLO, of those that no load met.
 fn lowest_missed(resolved: &Resolved, journal: &[Entry]) -> Option<f64> {
     let points = experiment::points(resolved, journal);
     let missed = points.iter().filter(|point| point.slo_met == Some(false));
     let lowest =
         missed.min_by(|a, b| a.asked.as_per_second().total_cmp(&b.asked.as_per_second()))?;
-    at(journal, lowest.asked).next().map(load_of)
+    at(journal, lowest.asked)?.rate_per_s()
 }
 
-/// The load of a trial, of which a capacity is one: what it asked for. What was offered differs by chance.
-fn load_of((entry, observed): (&Entry, &Observed)) -> f64 {
-    entry.asked_per_s.unwrap_or(observed.offered_per_s)
-}
-
-/// The highest load at which more than half of the valid trials met every SLO.
+/// The highest load whose trials met the SLO.
 fn capacity(resolved: &Resolved, journal: &[Entry]) -> Option<Capacity> {
-    let slo = slo_in_words(resolved)?;
     let points = experiment::points(resolved, journal);
     let met = points.iter().filter(|point| point.slo_met == Some(true));
     let best = met.max_by(|a, b| a.asked.as_per_second().total_cmp(&b.asked.as_per_second()))?;
-    let asked = resolved.spec.search.is_some().then(|| best.asked.as_per_second());
-    let at = |load: Option<f64>, met: bool| {
-        answering(journal).find(move |(entry, observed)| {
-            (load.is_none() || entry.asked_per_target_per_s == load)
-                && observed.slo_met == Some(met)
-        })
-    };
-    let (entry, observed) = at(asked, true)?;
+    let load = best_of(resolved, journal, best)?;
+    let (_, observed) = load.representative()?;
     if resolved.spec.search.is_none() && observed.is_mostly_failing() {
         return None;
     }
@@ -481,46 +476,33 @@ fn capacity(resolved: &Resolved, journal: &[Entry]) -> Option<Capacity> {
     let below = missed()
         .filter(|point| point.asked < best.asked)
         .max_by(|a, b| asked_of(a).total_cmp(&asked_of(b)));
-    let missed_at = |point: &Point| at(Some(point.asked.as_per_second()), false).map(load_of);
-    Some(Capacity {
-        rate_per_s: load_of((entry, observed)),
-        at_least: true,
-        completed_per_s: observed.completed_per_s,
-        trial: entry.trial,
-        slo,
-        missed_at_per_s: above.and_then(missed_at),
-        missed_below_per_s: below.and_then(missed_at),
-    })
+    let rate = |point: &Point| at(journal, point.asked)?.rate_per_s();
+    capacity_at(resolved, &load, above.and_then(rate), below.and_then(rate))
 }
 
-/// The capacity between two bounds, with the lower bound's trial that met the SLO.
+/// The capacity between two bounds.
 fn enclosed(resolved: &Resolved, bracket: &Bracket, journal: &[Entry]) -> Option<Capacity> {
-    let lower = bracket.lower?;
-    // Of trials that were judged together, none may have met the SLO alone.
-    let met = at(journal, lower).find(|(_, observed)| observed.slo_met == Some(true));
-    let (entry, observed) = met.or_else(|| at(journal, lower).next())?;
+    let missed = bracket.upper.and_then(|upper| at(journal, upper)?.rate_per_s());
+    capacity_at(resolved, &at(journal, bracket.lower?)?, missed, None)
+}
+
+/// A capacity at this load, with the loads above and below it that missed the SLO.
+fn capacity_at(
+    resolved: &Resolved,
+    load: &AtLoad<'_>,
+    missed_at_per_s: Option<f64>,
+    missed_below_per_s: Option<f64>,
+) -> Option<Capacity> {
+    let (entry, observed) = load.representative()?;
     Some(Capacity {
-        rate_per_s: load_of((entry, observed)),
+        rate_per_s: load.rate_per_s()?,
         at_least: true,
         completed_per_s: observed.completed_per_s,
         trial: entry.trial,
         slo: slo_in_words(resolved)?,
-        missed_at_per_s: bracket.upper.and_then(|upper| missed_at(journal, upper)),
-        missed_below_per_s: None,
+        missed_at_per_s,
+        missed_below_per_s,
     })
-}
-
-/// The rate of all targets at a load that missed the SLO.
-fn missed_at(journal: &[Entry], load: Rate) -> Option<f64> {
-    at(journal, load).find_map(|(entry, _)| entry.asked_per_s)
-}
-
-/// The trials whose results describe the system.
-fn answering(journal: &[Entry]) -> impl Iterator<Item = (&Entry, &Observed)> {
-    journal
-        .iter()
-        .filter(|entry| entry.purpose == Purpose::Trial && entry.status.answers())
-        .filter_map(|entry| Some((entry, entry.observed.as_ref()?)))
 }
 
 /// Returns what an experiment found that compares, or that asks for a spread; `None` for others.
@@ -611,7 +593,7 @@ fn found(search: &Search, slo: Option<&str>, journal: &[Entry]) -> String {
 
 /// Returns why trials show no throughput yet, or none at all.
 fn without_throughput(journal: &[Entry]) -> &'static str {
-    let mut answering = answering(journal).peekable();
+    let mut answering = at_load::evidence(journal).peekable();
     match (journal.is_empty(), answering.peek().is_none()) {
         (true, _) => "nothing was measured",
         (false, true) => "no trial was valid",
@@ -807,7 +789,7 @@ pub fn table(answer: &Answer) -> String {
     failing.into_iter().for_each(|words| line("failures", words));
     summary.into_iter().for_each(|text| line("answer", text.to_owned()));
     if let Some(maximum) = answer.maximum_throughput.as_ref().filter(|_| !is_given) {
-        let above = answering(&answer.trials)
+        let above = at_load::evidence(&answer.trials)
             .filter(|(_, o)| maximum.offered_per_s < o.offered_per_s)
             .count();
         let above = match above {

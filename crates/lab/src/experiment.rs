@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use measure::search::Bracket;
 use measure::{Nanos, Rate};
 use results::answer::Verdict;
+use results::at_load;
 use results::directory::{Files, Readers, Writer};
 use results::doctor::{self, Doctor};
 use results::journal::{Bounds, Entry, Purpose, Status, Waited};
@@ -471,7 +472,8 @@ impl Run<'_> {
         }
         let again = next.filter(|next| next.strand == strand).map(|next| next.attempt);
         let without_rate = resolved.spec.load.without_rate();
-        progress.event(&Event::Ended { entry, label, without_rate, speed, again });
+        let conclusion = at_load::conclusions(turns.of(strand)).get(&entry.trial).copied();
+        progress.event(&Event::Ended { entry, conclusion, label, without_rate, speed, again });
         progress.event(&self.standing(turns, strand));
     }
 

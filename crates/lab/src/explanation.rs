@@ -6,6 +6,7 @@ use measure::quantity::{grouped, p_in_words};
 use results::Answer;
 use results::analysis::Trend;
 use results::answer::{Maximum, Search, failing_in_words};
+use results::at_load::{self, AtLoad, listed};
 use results::comparison::Verdict;
 use results::explanation::Sentence;
 use results::failing::VALID_OF_FAILING;
@@ -112,7 +113,7 @@ fn of_others(trials: &[Entry]) -> Vec<Sentence> {
         let trials = if numbers.len() == 1 { "trial" } else { "trials" };
         let text = format!(
             "{tool} made the load of {trials} {}: if it was late, lost requests or paused is unknown",
-            listed(&numbers).replace("; ", ", ")
+            listed(&numbers, MOST_LISTED).replace("; ", ", ")
         );
         sentence("validity", text)
     };
@@ -259,13 +260,19 @@ fn of_search(search: &Search, trials: &[&Entry]) -> Vec<Sentence> {
 fn of_searched(search: &Search, trials: &[&Entry]) -> Vec<Sentence> {
     let mut sentences = Vec::new();
     if let Some(capacity) = &search.capacity {
-        let met = at(trials, capacity.rate_per_s, capacity.trial);
+        let loads = at_load::by_load(trials.iter().copied());
         let rate = grouped(capacity.rate_per_s);
-        let mut text =
-            format!("{rate}/s is the highest load with {}: {}", capacity.slo, counted(&met));
+        let mut text = format!("{rate}/s is the highest load with {}", capacity.slo);
+        let has_trial =
+            |load: &&AtLoad<'_>| load.attempts.iter().any(|entry| entry.trial == capacity.trial);
+        if let Some(met) = loads.iter().find(has_trial) {
+            text += &format!(": {}", met.in_words(MOST_LISTED));
+        }
         if let Some(rate) = capacity.missed_at_per_s {
-            let missed = at(trials, rate, 0);
-            text += &format!("; at {}/s {}", grouped(rate), counted(&missed));
+            let is_here = |load: &&AtLoad<'_>| load.is_of(rate);
+            let missed = loads.iter().find(is_here).map(|load| load.in_words(MOST_LISTED));
+            text +=
+                &format!("; at {}/s {}", grouped(rate), missed.unwrap_or("it was missed".into()));
         }
         if capacity.at_least {
             text += "; the capacity may be higher, since the search did not end between two bounds";
@@ -295,15 +302,15 @@ fn of_searched(search: &Search, trials: &[&Entry]) -> Vec<Sentence> {
 
 /// Explains a load that was given: it was not searched, so it shows no capacity and no maximum.
 fn of_given(search: &Search, trials: &[&Entry]) -> Vec<Sentence> {
-    let answering = trials.iter().filter(|entry| entry.status.answers()).copied();
-    let judged: Vec<&Entry> = answering.filter(|entry| !entry.slo.is_empty()).collect();
-    let slo = (!judged.is_empty()).then(|| sentence("slo", counted(&judged)));
+    let loads = at_load::by_load(trials.iter().copied());
+    let judged = loads.iter().filter(|load| !load.judgements.is_empty());
+    let slo = judged.map(|load| sentence("slo", load.in_words(MOST_LISTED)));
     let sustained = search.maximum_throughput.as_ref().map(|maximum| {
         let (rate, offered) = (grouped(maximum.rate_per_s), grouped(maximum.offered_per_s));
         let text = format!("{rate}/s of {offered}/s offered, as in trial {}", maximum.trial);
         sentence("sustained", text)
     });
-    slo.into_iter().chain(sustained).collect()
+    slo.chain(sustained).collect()
 }
 
 fn of_maximum(maximum: &Maximum, trials: &[&Entry]) -> String {
@@ -312,8 +319,7 @@ fn of_maximum(maximum: &Maximum, trials: &[&Entry]) -> String {
     let of_maximum = asked(maximum.trial);
     let above: Vec<String> = (trials.iter())
         .filter(|entry| of_maximum < entry.asked_per_s)
-        .filter(|entry| entry.purpose == Purpose::Trial && entry.status.answers())
-        .filter_map(|entry| Some((entry.trial, entry.observed.as_ref()?)))
+        .filter_map(|entry| Some((entry.trial, entry.evidence()?)))
         .map(|(trial, o)| {
             let (offered, sustained) = (rate(o.offered_per_s), rate(o.sustained_per_s));
             format!("{offered} → {sustained} (trial {trial})")
@@ -331,45 +337,10 @@ fn of_maximum(maximum: &Maximum, trials: &[&Entry]) -> String {
             format!("{text}; no higher load was tried, so the true maximum may be higher")
         }
         true => format!("{text}; the system did not keep up with this load"),
-        false => format!("{text}; higher loads brought no more: {}{open}", listed(&above)),
+        false => {
+            format!("{text}; higher loads brought no more: {}{open}", listed(&above, MOST_LISTED))
+        }
     }
-}
-
-/// Returns the trials that give an answer at a load: of all targets, as it was asked or offered.
-fn at<'a>(trials: &[&'a Entry], rate: f64, trial: u32) -> Vec<&'a Entry> {
-    let asked = trials.iter().find(|entry| entry.trial == trial).and_then(|e| e.asked_per_s);
-    let same = |one: f64, other: f64| (one - other).abs() <= 1e-9 * other.abs();
-    let is_here = |entry: &&&Entry| {
-        let offered = entry.observed.as_ref().map(|observed| observed.offered_per_s);
-        entry.purpose == Purpose::Trial
-            && entry.status.answers()
-            && (entry.asked_per_s.is_some_and(|own| same(own, asked.unwrap_or(rate)))
-                || offered.is_some_and(|own| same(own, rate)))
-    };
-    trials.iter().filter(is_here).copied().collect()
-}
-
-/// Returns how many trials met the SLO, with the first objective of each that was missed.
-fn counted(trials: &[&Entry]) -> String {
-    let met = |entry: &&&Entry| entry.slo.iter().all(|judged| judged.met);
-    let met = trials.iter().filter(met).count();
-    let mut each = Vec::new();
-    for entry in trials {
-        let missed = entry.slo.iter().find(|judged| !judged.met).or(entry.slo.first());
-        each.extend(missed.map(|judged| format!("trial {}: {}", entry.trial, judged.text)));
-    }
-    let of = trials.len();
-    let trials = if of == 1 { "trial" } else { "trials" };
-    format!("{met} of {of} {trials} met it ({})", listed(&each))
-}
-
-fn listed(all: &[String]) -> String {
-    let further = all.len().saturating_sub(MOST_LISTED);
-    let mut text = all[..all.len() - further].join("; ");
-    if 0 < further {
-        text += &format!("; and {further} more");
-    }
-    text
 }
 
 /// Returns the reasons of the trials that gave no answer, each reason once.
@@ -385,7 +356,10 @@ fn unusable(trials: &[Entry]) -> Vec<Sentence> {
         }
     }
     let text = |(kind, numbers): (String, Vec<String>)| {
-        sentence("not valid", format!("{kind}: trials {}", listed(&numbers).replace("; ", ", ")))
+        sentence(
+            "not valid",
+            format!("{kind}: trials {}", listed(&numbers, MOST_LISTED).replace("; ", ", ")),
+        )
     };
     reasons.into_iter().map(text).collect()
 }

@@ -4,9 +4,9 @@ use std::fmt;
 
 use measure::quantity::{counted, grouped};
 use measure::{Nanos, Rate};
-use results::Entry;
 use results::journal::{Observed, Purpose, Status};
 use results::speed::SLOW;
+use results::{Conclusion, Entry};
 
 use crate::answer::Ending;
 use crate::backend::{Drive, Tick};
@@ -96,6 +96,8 @@ pub enum Event<'a> {
     /// A trial ended and is in the journal.
     Ended {
         entry: &'a Entry,
+        /// What it says about the SLO, together with the trials that are judged with it.
+        conclusion: Option<Conclusion>,
         /// The strand, if there are several.
         label: String,
         /// The load in a word if it has no rate: closed, shape or trace.
@@ -171,8 +173,9 @@ impl fmt::Display for Event<'_> {
             Event::Begins { trial, .. } => write!(f, "{} begins", Title(trial)),
             Event::Measuring { trial, .. } => write!(f, "{} measuring", Title(trial)),
             Event::Tick { trial, tick } => write!(f, "{} {}", Title(trial), Live(tick)),
-            Event::Ended { entry, label, without_rate, speed, again } => {
-                write!(f, "{}{}", Line { entry, without_rate }, behind(label))?;
+            Event::Ended { entry, conclusion, label, without_rate, speed, again } => {
+                let line = Line { entry, conclusion: *conclusion, without_rate };
+                write!(f, "{line}{}", behind(label))?;
                 let deviates = |speed: &f64| speed.ln().abs() > -SLOW.ln();
                 // The reason of a trial in a slow machine has the speed already.
                 let speed = speed.filter(|_| entry.slow_machine.is_none());
@@ -271,18 +274,19 @@ impl fmt::Display for Live<'_> {
 /// ```
 struct Line<'a> {
     entry: &'a Entry,
+    conclusion: Option<Conclusion>,
     without_rate: &'static str,
 }
 
 impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Line { entry, without_rate } = self;
+        let Line { entry, conclusion, without_rate } = self;
         let asked = match (entry.purpose, entry.asked_per_target_per_s) {
             (Purpose::Probe, _) => "probe".to_owned(),
             (Purpose::Trial, Some(rate)) => format!("{}/s", grouped(rate)),
             (Purpose::Trial, None) => (*without_rate).to_owned(),
         };
-        write!(f, "{:>3} {asked:>9}   {:<10}", entry.trial, Mark::of(entry).word())?;
+        write!(f, "{:>3} {asked:>9}   {:<10}", entry.trial, Mark::of(entry, *conclusion).word())?;
         if let Some(failing) = entry.observed.as_ref().and_then(Observed::failing_in_words) {
             write!(f, "  {failing}")?;
         }
@@ -348,6 +352,8 @@ pub enum Mark {
     /// The machine slowed the trial down, and it still met its SLO.
     Slowed,
     Missed,
+    /// It has too few requests for a verdict: the next one is judged together with it.
+    Undecided,
     /// So many requests failed that it is no working system.
     Failing,
     Saturated,
@@ -356,13 +362,15 @@ pub enum Mark {
 }
 
 impl Mark {
-    pub fn of(entry: &Entry) -> Mark {
+    /// Returns the mark of a trial of which this is concluded about the SLO.
+    pub fn of(entry: &Entry, conclusion: Option<Conclusion>) -> Mark {
         match (entry.status, &entry.observed) {
             (Status::Invalid, _) => Mark::Invalid,
             (Status::Aborted, _) => Mark::Aborted,
             (_, Some(observed)) if observed.is_mostly_failing() => Mark::Failing,
             (_, Some(observed)) if observed.saturated => Mark::Saturated,
-            (_, Some(observed)) if observed.slo_met == Some(false) => Mark::Missed,
+            (_, Some(_)) if conclusion == Some(Conclusion::Missed) => Mark::Missed,
+            (_, Some(_)) if conclusion == Some(Conclusion::Open) => Mark::Undecided,
             (_, Some(observed)) if observed.is_failing() => Mark::Failing,
             (Status::Bounded, _) => Mark::Slowed,
             (Status::Valid, _) => Mark::Ok,
@@ -374,6 +382,7 @@ impl Mark {
             Mark::Ok => "ok",
             Mark::Slowed => "ok, slowed",
             Mark::Missed => "slo missed",
+            Mark::Undecided => "undecided",
             Mark::Failing => "failing",
             Mark::Saturated => "saturated",
             Mark::Invalid => "invalid",

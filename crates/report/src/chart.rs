@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use measure::estimate::median;
+use results::at_load::Configuration;
 use results::journal::Observed;
 
 use crate::plot::{Style, swatch};
@@ -177,16 +178,13 @@ pub(crate) fn curve(
     x: impl Fn(&Observed) -> f64,
     y: impl Fn(&Observed) -> Option<f64>,
 ) -> Vec<(f64, f64)> {
-    let mut groups: BTreeMap<u64, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+    let mut groups: BTreeMap<Configuration<'_>, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
     for point in points.iter().filter(|point| point.trial.valid()) {
         let Some(value) = y(point.observed) else { continue };
-        let asked =
-            point.trial.entry.asked_per_target_per_s.unwrap_or(point.observed.offered_per_s);
-        let (xs, ys) = groups.entry(asked.to_bits()).or_default();
+        let (xs, ys) = groups.entry(point.trial.entry.configuration()).or_default();
         xs.push(x(point.observed));
         ys.push(value);
     }
-    // The bits of positive numbers are ordered as the numbers are.
     groups.into_values().filter_map(|(xs, ys)| Some((median(&xs)?, median(&ys)?))).collect()
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use measure::estimate::quantile_interval;
 use measure::{Nanos, Quantile};
 use results::answer::{Answer, Capacity, Maximum, Verdict};
+use results::at_load::{self, Conclusion, Configuration};
 use results::directory::Error;
 use results::journal::{Delivery, Entry, Observed, Purpose, Status};
 use results::manifest::{Manifest, State};
@@ -62,6 +63,8 @@ pub(crate) struct Run {
 /// An attempted trial with what its folder adds to the journal's line.
 pub(crate) struct Trial {
     pub(crate) entry: Entry,
+    /// What it says about the SLO, together with those that are judged with it; `None` if it is no evidence.
+    pub(crate) conclusion: Option<Conclusion>,
     /// The generator's document. Histograms and series are kept only for the marked trials, and the
     /// histogram of the times that they are about for those that are equal to one of them.
     pub(crate) load: Option<Load>,
@@ -101,22 +104,13 @@ impl Run {
         };
         // Each level may have other components, so one trial of each names their services.
         let named: BTreeSet<u32> = representatives.iter().map(|shown| shown.trial).collect();
-        let equal = journal.iter().filter(|entry| marked.contains(&entry.trial));
-        let mut equal: BTreeMap<Configuration, usize> =
-            equal.map(|entry| (configuration(entry), 0)).collect();
+        let kept = kept(&journal, &marked);
+        let conclusions = at_load::conclusions(&journal);
         let mut services = BTreeMap::new();
-        let mut read = |entry: Entry| {
+        let mut read = |(entry, kept): (Entry, Kept)| {
             let number = entry.trial;
-            let counted = equal.get_mut(&configuration(&entry)).filter(|_| is_valid(&entry));
-            let kept = match counted {
-                _ if marked.contains(&number) => Kept::Everything,
-                Some(count) if *count < MOST_EQUAL => {
-                    *count += 1;
-                    Kept::Times
-                }
-                Some(_) | None => Kept::Figures,
-            };
-            let trial = Trial::read(entry, directory, kept, &mut problems);
+            let conclusion = conclusions.get(&number).copied();
+            let trial = Trial { conclusion, ..Trial::read(entry, directory, kept, &mut problems) };
             let others = match marked.contains(&number) || !named.contains(&number) {
                 true => None,
                 false => noted(directory.components(&trial.entry), &mut problems).flatten(),
@@ -127,7 +121,7 @@ impl Run {
             }
             trial
         };
-        let trials: Vec<Trial> = journal.into_iter().map(&mut read).collect();
+        let trials: Vec<Trial> = journal.into_iter().zip(kept).map(&mut read).collect();
         let searched = cells.iter().filter(|_| !fixed);
         let searches = || searched.clone().flat_map(|cell| &cell.searches).flat_map(|s| &s.strands);
         let found = |quantity: Quantity, only: Option<u32>| {
@@ -215,15 +209,14 @@ impl Run {
     /// Returns the valid trials at the same load of the same search and levels, with their response
     /// times.
     pub(crate) fn equal<'a>(&'a self, trial: &Trial) -> impl Iterator<Item = &'a Trial> {
-        let wanted = configuration(&trial.entry);
-        let is_equal = move |one: &&Trial| {
-            is_valid(&one.entry) && !one.probe() && configuration(&one.entry) == wanted
-        };
+        let number = trial.entry.trial;
+        let wanted = self.trial(number).map(|trial| trial.entry.configuration());
+        let is_equal = move |one: &&Trial| one.valid() && Some(one.entry.configuration()) == wanted;
         self.trials.iter().filter(is_equal)
     }
 
     fn measured(&self) -> impl Iterator<Item = (&Entry, &Observed)> {
-        answering(self.trials.iter().map(|trial| &trial.entry))
+        at_load::evidence(self.trials.iter().map(|trial| &trial.entry))
     }
 
     /// Returns the valid trials of each level, in the order of the answer's levels.
@@ -261,7 +254,7 @@ impl Trial {
         if let Some(load) = &mut load {
             forget_bulk(load, kept);
         }
-        Trial { entry, load, components, p99 }
+        Trial { entry, conclusion: None, load, components, p99 }
     }
 
     /// True if the trial is evidence about the system, even if only as a bound.
@@ -335,16 +328,6 @@ pub(crate) fn services(run: &Run) -> Vec<&str> {
     services.into_iter().map(|(service, _)| service).collect()
 }
 
-/// The trials that are evidence about the system.
-fn answering<'a>(
-    journal: impl IntoIterator<Item = &'a Entry>,
-) -> impl Iterator<Item = (&'a Entry, &'a Observed)> {
-    journal
-        .into_iter()
-        .filter(|entry| entry.purpose == Purpose::Trial && entry.status.answers())
-        .filter_map(|entry| Some((entry, entry.observed.as_ref()?)))
-}
-
 fn lowest<'a>(measured: impl Iterator<Item = (&'a Entry, &'a Observed)>) -> Option<u32> {
     measured
         .min_by(|a, b| a.1.offered_per_s.total_cmp(&b.1.offered_per_s))
@@ -364,7 +347,7 @@ fn marked(
     capacity: Option<&Capacity>,
 ) -> BTreeSet<u32> {
     let found = [maximum.map(|m| m.trial), capacity.map(|c| c.trial)];
-    let ends = [lowest(answering(journal)), highest(answering(journal))];
+    let ends = [lowest(at_load::evidence(journal)), highest(at_load::evidence(journal))];
     found.into_iter().chain(ends).flatten().collect()
 }
 
@@ -381,11 +364,25 @@ enum Kept {
     Figures,
 }
 
-/// The levels, the search and the load of a trial: equal trials measure the same.
-type Configuration = (Option<String>, Option<String>, Option<u64>);
-
-fn configuration(entry: &Entry) -> Configuration {
-    (entry.cell.clone(), entry.search.clone(), entry.asked_per_s.map(f64::to_bits))
+/// Returns the part that is needed of each trial: everything of the marked ones, and the times of some that are equal
+/// to one of them.
+fn kept(journal: &[Entry], marked: &BTreeSet<u32>) -> Vec<Kept> {
+    let of_marked = journal.iter().filter(|entry| marked.contains(&entry.trial));
+    let mut equal: BTreeMap<Configuration<'_>, usize> =
+        of_marked.map(|entry| (entry.configuration(), 0)).collect();
+    let mut each = Vec::new();
+    for entry in journal {
+        let counted = equal.get_mut(&entry.configuration()).filter(|_| is_valid(entry));
+        each.push(match counted {
+            _ if marked.contains(&entry.trial) => Kept::Everything,
+            Some(count) if *count < MOST_EQUAL => {
+                *count += 1;
+                Kept::Times
+            }
+            Some(_) | None => Kept::Figures,
+        });
+    }
+    each
 }
 
 fn is_valid(entry: &Entry) -> bool {

@@ -4,6 +4,7 @@ use std::fmt::{self, Display, Write};
 
 use measure::Nanos;
 use measure::quantity::grouped;
+use results::Conclusion;
 
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,24 @@ impl Display for Escaped<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Marks what trials say about the SLO, in a table.
+pub(crate) fn mark(conclusion: Conclusion) -> &'static str {
+    match conclusion {
+        Conclusion::Met => "✓ met",
+        Conclusion::Missed => "✗ missed",
+        Conclusion::Open => "? undecided",
+    }
+}
+
+/// Names what trials say about the SLO, in a legend.
+pub(crate) fn name(conclusion: Conclusion) -> &'static str {
+    match conclusion {
+        Conclusion::Met => "SLO met",
+        Conclusion::Missed => "SLO missed",
+        Conclusion::Open => "too few requests for a verdict",
     }
 }
 

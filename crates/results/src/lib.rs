@@ -7,6 +7,7 @@
 
 pub mod analysis;
 pub mod answer;
+pub mod at_load;
 pub mod comparison;
 pub mod components;
 pub mod directory;
@@ -39,6 +40,7 @@ pub mod times;
 mod version1;
 
 pub use answer::Answer;
+pub use at_load::{AtLoad, Conclusion};
 pub use comparison::Comparison;
 pub use components::Components;
 pub use directory::Directory;

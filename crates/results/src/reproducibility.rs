@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::analysis::{self, Code, Difference, Figures, Row, Trials, Warning, What};
 use crate::answer::Search;
+use crate::at_load::Configuration;
 use crate::found::{Found, Spread};
 use crate::journal::{Entry, Observed, Purpose, Status};
 use crate::metric::Metric;
@@ -178,7 +179,7 @@ pub fn of(
             values: exact.collect(),
             censored: results.into_iter().filter(|(_, found)| found.exact().is_none()).collect(),
         };
-        of_searches.add(&search.cell, &search.name, None, member);
+        of_searches.add_search(search, member);
     }
     let all = groups.0.into_iter().chain(of_searches.0);
     let repeated = all.filter(|group| FEWEST <= group.members.len());
@@ -189,6 +190,8 @@ pub fn of(
 
 /// Equal trials or searches, in the order in which they ran.
 struct Group<'a> {
+    /// Absent for searches.
+    configuration: Option<Configuration<'a>>,
     cell: Option<String>,
     search: Option<String>,
     asked_per_s: Option<f64>,
@@ -231,27 +234,32 @@ impl<'a> Groups<'a> {
                 values: values.collect(),
                 censored: BTreeMap::new(),
             };
-            groups.add(&entry.cell, &entry.search, entry.asked_per_s, member);
+            let configuration = Some(entry.configuration());
+            let known = groups.0.iter_mut().find(|group| group.configuration == configuration);
+            match known {
+                Some(group) => group.members.push(member),
+                None => groups.0.push(Group {
+                    configuration,
+                    cell: entry.cell.clone(),
+                    search: entry.search.clone(),
+                    asked_per_s: entry.asked_per_s,
+                    members: vec![member],
+                }),
+            }
         }
         groups
     }
 
-    fn add(
-        &mut self,
-        cell: &Option<String>,
-        search: &Option<String>,
-        asked_per_s: Option<f64>,
-        member: Member<'a>,
-    ) {
-        let known = self.0.iter_mut().find(|group| {
-            group.cell == *cell && group.search == *search && group.asked_per_s == asked_per_s
-        });
-        match known {
+    fn add_search(&mut self, search: &Search, member: Member<'a>) {
+        let is_equal =
+            |group: &&mut Group<'_>| group.cell == search.cell && group.search == search.name;
+        match self.0.iter_mut().find(is_equal) {
             Some(group) => group.members.push(member),
             None => self.0.push(Group {
-                cell: cell.clone(),
-                search: search.clone(),
-                asked_per_s,
+                configuration: None,
+                cell: search.cell.clone(),
+                search: search.name.clone(),
+                asked_per_s: None,
                 members: vec![member],
             }),
         }
@@ -265,7 +273,7 @@ impl Group<'_> {
         until: Option<Metric>,
         usual: &Usual,
     ) -> Reproduced {
-        let Group { cell, search, asked_per_s, members } = self;
+        let Group { configuration: _, cell, search, asked_per_s, members } = self;
         let trials = members.iter().map(|member| member.trial).filter(|trial| 0 < *trial);
         let trials: Vec<u32> = trials.collect();
         let mut reproduced = Reproduced {

@@ -167,13 +167,36 @@ pub struct Pooled {
     pub met: bool,
 }
 
+/// One objective over several loads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sum {
+    pub slo: Slo,
+    /// The requests over, at most.
+    pub over: u64,
+    pub of: u64,
+    pub verdict: Verdict,
+    pub met: bool,
+}
+
 /// Judges equal loads as one long load: the requests of each objective are added. All loads were
-/// judged by the same objectives. An objective that no request missed is met: a longer load would
-/// only say so with more confidence.
+/// judged by the same objectives.
 pub fn pooled(loads: &[&[Judged]]) -> Pooled {
-    let objectives = loads.first().map_or(0, |judged| judged.len());
-    let mut pooled = Pooled { verdict: Verdict::Pass, met: true };
-    for index in 0..objectives {
+    let worse = |pooled: Pooled, sum: Sum| Pooled {
+        met: pooled.met && sum.met,
+        verdict: match (pooled.verdict, sum.verdict) {
+            (Verdict::Fail, _) | (_, Verdict::Fail) => Verdict::Fail,
+            (Verdict::Undecided, _) | (_, Verdict::Undecided) => Verdict::Undecided,
+            (Verdict::Pass, Verdict::Pass) => Verdict::Pass,
+        },
+    };
+    sums(loads).into_iter().fold(Pooled { verdict: Verdict::Pass, met: true }, worse)
+}
+
+/// Adds the requests of each objective. One that no request missed is met: a longer load would only say so
+/// with more confidence.
+pub fn sums(loads: &[&[Judged]]) -> Vec<Sum> {
+    let objectives = loads.iter().map(|judged| judged.len()).min().unwrap_or(0);
+    let of = |index: usize| {
         let sum = |count: fn(&Judged) -> u64| loads.iter().map(|load| count(&load[index])).sum();
         let slo = loads[0][index].slo;
         let (over, of) = (sum(|one| one.over), sum(|one| one.of));
@@ -181,14 +204,9 @@ pub fn pooled(loads: &[&[Judged]]) -> Pooled {
             (Verdict::Undecided, true) if over == 0 => (Verdict::Pass, true),
             decided => decided,
         };
-        pooled.met &= met;
-        pooled.verdict = match (pooled.verdict, verdict) {
-            (Verdict::Fail, _) | (_, Verdict::Fail) => Verdict::Fail,
-            (Verdict::Undecided, _) | (_, Verdict::Undecided) => Verdict::Undecided,
-            (Verdict::Pass, Verdict::Pass) => Verdict::Pass,
-        };
-    }
-    pooled
+        Sum { slo, over, of, verdict, met }
+    };
+    (0..objectives).map(of).collect()
 }
 
 /// Returns for each objective the number of requests over it from which on a load is missed whatever

@@ -14,6 +14,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph, Wrap};
 use results::Entry;
+use results::at_load::{self, Conclusion};
 use results::journal::Purpose;
 
 use super::View;
@@ -110,7 +111,10 @@ impl Experiment {
                 (self.name, self.seed) = (outline.name.clone(), outline.seed);
                 (self.common.sut, self.common.load) = (outline.sut.clone(), outline.load.clone());
                 self.rows = outline.strands.iter().cloned().map(Row::new).collect();
-                journal.iter().for_each(|entry| self.end(entry));
+                let conclusions = at_load::conclusions(*journal);
+                for entry in *journal {
+                    self.end(entry, conclusions.get(&entry.trial).copied());
+                }
             }
             Event::Begins { trial, strand } => {
                 self.current = Some(Current {
@@ -146,7 +150,7 @@ impl Experiment {
                 self.figures.add(tick.clone());
                 self.stage.0 = self.figures.phase();
             }
-            Event::Ended { entry, .. } => self.end_current(entry, now),
+            Event::Ended { entry, conclusion, .. } => self.end_current(entry, *conclusion, now),
             Event::Stands { strand, near, ending } => {
                 if let Some(row) = self.rows.get_mut(*strand) {
                     (row.near, row.strand.ending) = (near.clone(), ending.clone());
@@ -182,18 +186,18 @@ impl Experiment {
         dropped.into_iter().chain(self.lines.drain(..).map(|(_, line)| line)).collect()
     }
 
-    fn end_current(&mut self, entry: &Entry, now: Instant) {
-        self.end(entry);
+    fn end_current(&mut self, entry: &Entry, conclusion: Option<Conclusion>, now: Instant) {
+        self.end(entry, conclusion);
         self.current = None;
         self.stage = ("between two trials".to_owned(), now);
     }
 
-    fn end(&mut self, entry: &Entry) {
+    fn end(&mut self, entry: &Entry, conclusion: Option<Conclusion>) {
         let Some(row) = self.rows.get_mut(needed::strand_of(entry)) else { return };
         row.strand.end(entry);
         row.cells.push(Cell {
             number: entry.trial,
-            mark: Mark::of(entry),
+            mark: Mark::of(entry, conclusion),
             is_probe: entry.purpose == Purpose::Probe,
             asked: entry.asked_per_target_per_s,
             p99_ns: entry.observed.as_ref().and_then(|observed| observed.p99_ns),
@@ -476,6 +480,7 @@ impl Cell {
             Mark::Ok => ('✓', Tone::Good),
             Mark::Slowed => ('≈', Tone::Good),
             Mark::Missed | Mark::Failing => ('✗', Tone::Middling),
+            Mark::Undecided => ('?', Tone::Middling),
             Mark::Saturated => ('▲', Tone::Middling),
             Mark::Invalid => ('!', Tone::Bad),
             Mark::Aborted => ('†', Tone::Bad),

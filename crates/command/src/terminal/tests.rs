@@ -13,6 +13,7 @@ use measure::pace::Think;
 use ratatui::backend::TestBackend;
 use ratatui::style::Color;
 use results::Entry;
+use results::at_load;
 use results::journal::{Purpose, Status};
 
 use super::*;
@@ -132,7 +133,8 @@ fn outline(labels: &[&str]) -> Outline {
 
 fn ended<'a>(entry: &'a Entry, label: &str) -> Happened<'a> {
     let (label, without_rate, again) = (label.to_owned(), "closed", None);
-    Happened::Ended { entry, label, without_rate, speed: None, again }
+    let conclusion = at_load::conclusions([entry]).into_values().next();
+    Happened::Ended { entry, conclusion, label, without_rate, speed: None, again }
 }
 
 /// Returns an experiment with one search after four trials.

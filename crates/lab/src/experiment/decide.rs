@@ -1,11 +1,10 @@
 //! The next step of one strand, from its trials alone: a pure function, so that a run is resumed by
 //! reading the journal.
 
-use std::collections::BTreeMap;
-
 use measure::search::{Bracket, Seen, Step};
-use measure::{Nanos, Random, Rate, estimate};
+use measure::{Nanos, Random, Rate};
 use results::answer::failing_in_words;
+use results::at_load::{self, AtLoad, Conclusion, Judgement};
 use results::journal::{Entry, Observed, Purpose, Status, Why};
 use results::{failing, slo};
 
@@ -171,13 +170,13 @@ fn sweep_on(
     next: impl FnOnce(&[Point]) -> Next,
 ) -> Decision {
     let allowance = if bounds_suffice(resolved) { Allowance::Own } else { Allowance::Whole };
-    for (asked, trials) in by_load(journal) {
-        let Some(asked) = asked else { continue };
-        if is_complete(resolved, &answers(&trials)) {
+    for load in at_load::by_load(journal) {
+        let Some(asked) = rate_of(&load) else { continue };
+        if is_complete(resolved, &load) {
             continue;
         }
         match allowed(allowance, asked) {
-            Err(Refusal { disturbed: true, .. }) if bound(resolved, asked, &trials).is_some() => {}
+            Err(Refusal { disturbed: true, .. }) if bound(resolved, asked, &load).is_some() => {}
             decided => return Decision::of(decided),
         }
     }
@@ -280,35 +279,22 @@ pub(crate) fn limit_of_connections(resolved: &Resolved, journal: &[Entry]) -> Op
         Some(bracket) => bracket.upper?,
         None => swept(resolved, journal).last()?.asked,
     };
-    let answering = || {
-        let answering = trials(journal).filter(|entry| entry.status.answers());
-        answering.filter_map(|entry| Some((asked(entry)?, entry.observed.as_ref()?)))
-    };
-    let at_limit = answering().filter(|(asked, _)| *asked == load);
-    connections::limit(at_limit.map(|(_, of)| of), answering().map(|(_, of)| of))
+    let evidence = || at_load::evidence(journal).filter(|(entry, _)| asked(entry).is_some());
+    let at_limit = evidence().filter(|(entry, _)| asked(entry) == Some(load));
+    connections::limit(at_limit.map(|(_, of)| of), evidence().map(|(_, of)| of))
 }
 
-/// The most trials that are judged together, if each alone has too few requests near the limit for a
-/// verdict.
-const MOST_EXTENDED: usize = 3;
-
-/// Returns the verdicts of the trials in their order, and the load whose last trial is undecided and
-/// has to be extended by another one, with which it is judged.
+/// Returns the verdicts on the loads in their order, and the load that needs another trial for one.
 fn verdicts(journal: &[Entry]) -> (Vec<Seen>, Option<Rate>) {
-    let mut verdicts = Vec::new();
-    let mut open: Vec<&Entry> = Vec::new();
-    for entry in trials(journal).filter(|entry| entry.status.answers()) {
-        let Some(load) = asked(entry) else { continue };
-        open.push(entry);
-        let objectives: Vec<&[slo::Judged]> = open.iter().map(|entry| &entry.slo[..]).collect();
-        let judged = slo::pooled(&objectives);
-        if judged.verdict != slo::Verdict::Undecided || MOST_EXTENDED <= open.len() {
-            verdicts.push(Seen { load, passed: judged.met });
-            open.clear();
+    let (mut verdicts, mut open) = (Vec::new(), None);
+    for Judgement { trials, conclusion } in at_load::judgements(journal) {
+        let Some(load) = trials.first().and_then(|entry| asked(entry)) else { continue };
+        match conclusion {
+            Conclusion::Open => open = Some(load),
+            decided => verdicts.push(Seen { load, passed: decided == Conclusion::Met }),
         }
     }
-    let undecided = open.last().and_then(|entry| asked(entry));
-    (verdicts, undecided)
+    (verdicts, open)
 }
 
 /// Returns the bounds of the capacity that a strand found so far; `None` if it does not look for them.
@@ -339,47 +325,36 @@ pub(super) fn found(resolved: &Resolved, journal: &[Entry]) -> Option<Rate> {
 
 /// Returns the loads whose repetitions are complete, in the order in which they were tried.
 pub fn points(resolved: &Resolved, journal: &[Entry]) -> Vec<Point> {
-    let loads = by_load(journal).into_iter();
-    loads.filter_map(|(asked, trials)| point(resolved, asked, &trials)).collect()
+    let loads = at_load::by_load(journal);
+    loads.iter().filter_map(|load| point(resolved, load)).collect()
 }
 
 /// Returns the same, and the bounds of the loads at which every trial was disturbed, if they suffice.
 pub fn swept(resolved: &Resolved, journal: &[Entry]) -> Vec<Point> {
-    let loads = by_load(journal).into_iter();
-    loads
-        .filter_map(|(asked, trials)| {
-            let bound = || bound(resolved, asked?, &trials);
-            point(resolved, asked, &trials).or_else(bound)
-        })
-        .collect()
+    let loads = at_load::by_load(journal);
+    let bound = |load: &AtLoad<'_>| bound(resolved, rate_of(load)?, load);
+    loads.iter().filter_map(|load| point(resolved, load).or_else(|| bound(load))).collect()
 }
 
-fn point(resolved: &Resolved, asked: Option<Rate>, trials: &[&Entry]) -> Option<Point> {
-    let answering = answers(trials);
-    if !is_complete(resolved, &answering) {
-        return None;
-    }
-    let sustained = answering.iter().map(|o| o.throughput_per_s().unwrap_or(0.0));
-    let sustained: Vec<f64> = sustained.collect();
-    let met = answering.iter().filter(|o| o.slo_met == Some(true)).count();
-    let stated = answering.iter().any(|o| o.slo_met.is_some());
+fn point(resolved: &Resolved, load: &AtLoad<'_>) -> Option<Point> {
+    is_complete(resolved, load).then_some(())?;
     Some(Point {
         // A closed loop has no rate; its only point is never compared.
-        asked: asked.unwrap_or_else(|| Rate::per_second(1.0).expect("one is positive")),
-        sustained_per_s: estimate::median(&sustained)?,
-        slo_met: stated.then(|| answering.len() < 2 * met),
+        asked: rate_of(load).unwrap_or_else(|| Rate::per_second(1.0).expect("one is positive")),
+        sustained_per_s: load.sustained_per_s()?,
+        slo_met: load.conclusion().map(|conclusion| conclusion == Conclusion::Met),
         is_bound: false,
     })
 }
 
 /// Returns the most that the system sustained at a load in spite of the disturbances, if that is a bound of
 /// use. A disturbance keeps a system from completing requests; it never completes one.
-fn bound(resolved: &Resolved, asked: Rate, trials: &[&Entry]) -> Option<Point> {
+fn bound(resolved: &Resolved, asked: Rate, load: &AtLoad<'_>) -> Option<Point> {
     if !bounds_suffice(resolved) {
         return None;
     }
-    let sustained = trials.iter().filter_map(|entry| bounding(entry)).map(|o| o.sustained_per_s);
-    let sustained_per_s = sustained.max_by(f64::total_cmp)?;
+    let bounding = load.attempts.iter().filter_map(|entry| bounding(entry));
+    let sustained_per_s = bounding.map(|of| of.sustained_per_s).max_by(f64::total_cmp)?;
     Some(Point { asked, sustained_per_s, slo_met: None, is_bound: true })
 }
 
@@ -389,34 +364,15 @@ pub(crate) fn bounding(entry: &Entry) -> Option<&Observed> {
     entry.observed.as_ref().filter(|observed| is_disturbed && !observed.is_failing())
 }
 
-/// Returns the results that describe the system.
-fn answers<'a>(trials: &[&'a Entry]) -> Vec<&'a Observed> {
-    let answering = trials.iter().filter(|entry| entry.status.answers());
-    answering.filter_map(|entry| entry.observed.as_ref()).collect()
-}
-
-/// Returns the loads tried, each once, in order, with their trials.
-fn by_load(journal: &[Entry]) -> Vec<(Option<Rate>, Vec<&Entry>)> {
-    let mut loads: Vec<(Option<Rate>, Vec<&Entry>)> = Vec::new();
-    let mut known = BTreeMap::new();
-    for entry in trials(journal) {
-        let asked = asked(entry);
-        let bits = asked.map(|rate| rate.as_per_second().to_bits());
-        let at = *known.entry(bits).or_insert_with(|| {
-            loads.push((asked, Vec::new()));
-            loads.len() - 1
-        });
-        loads[at].1.push(entry);
-    }
-    loads
-}
-
 /// Returns true if a load needs no further trial.
-fn is_complete(resolved: &Resolved, answering: &[&Observed]) -> bool {
+fn is_complete(resolved: &Resolved, load: &AtLoad<'_>) -> bool {
     let repeat = &resolved.spec.repeat;
-    let values =
-        |metric: results::Metric| answering.iter().map(|observed| metric.of(observed)).collect();
-    repeat.is_complete(answering.len(), values)
+    let values = |metric: results::Metric| load.evidence().map(|(_, of)| metric.of(of)).collect();
+    repeat.is_complete(load.evidence().count(), values)
+}
+
+fn rate_of(load: &AtLoad<'_>) -> Option<Rate> {
+    load.asked_per_target().and_then(Rate::per_second)
 }
 
 fn asked(entry: &Entry) -> Option<Rate> {
@@ -536,7 +492,7 @@ fn attempt(
     let counted = trials(journal).filter(counted).count();
     // A load that left a bound has no trial that counts, and counts as one itself.
     let trials = match failed.is_empty() {
-        true => counted.max(by_load(journal).len()) as u32,
+        true => counted.max(at_load::by_load(journal).len()) as u32,
         false => counted as u32,
     };
     if purpose == Purpose::Trial && budget.trials.0 <= trials {

@@ -24,8 +24,7 @@ pub(super) fn judge(entry: Entry, strand: usize, before: &Turns<'_>) -> Entry {
     let Some(speed) = speed(&entry, before).filter(|speed| *speed < SLOW) else { return entry };
     let slow = format!("slow machine: {:.0} % of the speed of the trials before", 100.0 * speed);
     let same = |other: &&Entry| {
-        other.purpose == entry.purpose
-            && other.asked_per_target_per_s == entry.asked_per_target_per_s
+        other.configuration() == entry.configuration()
             && other.repetition == entry.repetition
             && other.slow_machine.is_some()
     };

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use expect_test::expect;
+use results::at_load;
 use results::failing::Failure;
 use results::journal::{Delivery, Limit, Observed};
 
@@ -124,7 +125,17 @@ fn a_finished_trial_is_one_line() {
         let label = String::new();
         let again = Some(next);
         let speed = Some(if entry.status == Status::Bounded { 0.84 } else { 0.97 });
-        format!("{}\n", Event::Ended { entry, label, without_rate: "closed", speed, again })
+        format!(
+            "{}\n",
+            Event::Ended {
+                entry,
+                conclusion: at_load::conclusions([entry]).into_values().next(),
+                label,
+                without_rate: "closed",
+                speed,
+                again
+            }
+        )
     });
     // The first line begins at the margin: leading spaces that all lines share are removed.
     let began = format!("{}\n", Event::Began { headline: "demo".to_owned() });

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use measure::quantity::grouped;
 use results::answer::Search;
+use results::at_load::Configuration;
 use results::found::Spread;
 use results::journal::Observed;
 
@@ -270,9 +271,9 @@ impl<'a> Part<'a> {
 /// its load at one level does so at all of them, even if it has only begun.
 fn fixed<'a>(run: &'a Run, trials: &BTreeMap<u32, Vec<Point>>) -> Vec<(Option<&'a str>, Style)> {
     let searches = || run.cells.iter().flat_map(|cell| &cell.searches);
-    let loads = |strand: u32| -> BTreeSet<Option<u64>> {
+    let loads = |strand: u32| -> BTreeSet<Configuration<'_>> {
         let points = trials.get(&strand).into_iter().flatten();
-        points.map(|p| p.trial.entry.asked_per_target_per_s.map(f64::to_bits)).collect()
+        points.map(|point| point.trial.entry.configuration()).collect()
     };
     let varies = |search: &&Repeated| search.strands.iter().any(|s| 1 < loads(s.strand).len());
     let varied: BTreeSet<Option<&str>> =

@@ -3,6 +3,7 @@
 
 use measure::quantity::grouped;
 use measure::{Nanos, Quantile};
+use results::at_load::Conclusion;
 use results::journal::Observed;
 
 use super::multiples::{Multiples, Part, rules};
@@ -11,10 +12,11 @@ use crate::plot::{Axis, Dash, Mark, Place, Plot, Scale, Style};
 use crate::run::Run;
 use crate::run::levels::Quantity;
 use crate::table::{Cell, Row, Table, trials};
-use crate::text::{count, rate, tick_number, tick_time, time};
+use crate::text::{count, mark, name, rate, tick_number, tick_time, time};
 
 const MET: Style = Style { series: 0, colour: 1, dash: Dash::Solid, mark: Mark::Disc };
 const MISSED: Style = Style { series: 0, colour: 1, dash: Dash::None, mark: Mark::Ring };
+const OPEN: Style = Style { series: 0, colour: 4, dash: Dash::None, mark: Mark::Diamond };
 const MEDIAN: Style = Style { series: 1, colour: 3, dash: Dash::None, mark: Mark::Diamond };
 const INVALID: Style = Style { series: 2, colour: 2, dash: Dash::None, mark: Mark::Cross };
 
@@ -174,11 +176,12 @@ fn draw_trials(plot: &mut Plot, points: &[Point], fixed: Option<Style>) {
 fn draw_point(plot: &mut Plot, point: &Point, fixed: Option<Style>) {
     let o = point.observed;
     let Some(value) = p99(o) else { return };
-    let style = match (point.trial.valid(), fixed, o.slo_met) {
+    let style = match (point.trial.valid(), fixed, point.trial.conclusion) {
         (false, ..) => INVALID,
         (true, Some(fixed), _) => fixed,
-        (true, None, Some(false)) => MISSED,
-        (true, None, _) => MET,
+        (true, None, Some(Conclusion::Missed)) => MISSED,
+        (true, None, Some(Conclusion::Open)) => OPEN,
+        (true, None, Some(Conclusion::Met) | None) => MET,
     };
     if let Some((low, high)) = point.trial.p99 {
         plot.bar(style, o.completed_per_s, low.0 as f64, high.0 as f64);
@@ -223,8 +226,14 @@ fn keys<'a, 'run: 'a>(
 ) -> Vec<Key> {
     let points: Vec<Point> = points.copied().collect();
     let mut keys = vec![(MET, "trial, 95 % interval of its p99".to_owned())];
-    if points.iter().any(|p| p.trial.valid() && p.observed.slo_met == Some(false)) {
-        keys.push((MISSED, "SLO missed".to_owned()));
+    let concluded = |what| {
+        points.iter().any(|point| point.trial.valid() && point.trial.conclusion == Some(what))
+    };
+    if concluded(Conclusion::Missed) {
+        keys.push((MISSED, name(Conclusion::Missed).to_owned()));
+    }
+    if concluded(Conclusion::Open) {
+        keys.push((OPEN, name(Conclusion::Open).to_owned()));
     }
     if has_repeated(&points) {
         keys.push((MEDIAN, "median of a load".to_owned()));
@@ -269,10 +278,10 @@ fn summary(run: &Run, points: &[Point]) -> String {
 
 /// Returns the number of trials of a given load that met the SLO, as a sentence.
 fn met(points: &[Point], limit: Nanos) -> String {
-    let verdicts = points.iter().filter(|point| point.trial.valid());
-    let verdicts: Vec<bool> = verdicts.filter_map(|point| point.observed.slo_met).collect();
-    let met = verdicts.iter().filter(|met| **met).count();
-    format!(" {met} of {} met the SLO with its limit of {limit}.", count(verdicts.len(), "trial"))
+    let valid = points.iter().filter(|point| point.trial.valid());
+    let concluded: Vec<Conclusion> = valid.filter_map(|point| point.trial.conclusion).collect();
+    let met = concluded.iter().filter(|one| **one == Conclusion::Met).count();
+    format!(" {met} of {} met the SLO with its limit of {limit}.", count(concluded.len(), "trial"))
 }
 
 fn table(points: &[Point], plot: &Plot) -> Table {
@@ -285,10 +294,9 @@ fn table(points: &[Point], plot: &Plot) -> Table {
 
 fn cells(point: &Point) -> Vec<Cell> {
     let (o, trial) = (point.observed, point.trial);
-    let slo = match (trial.valid(), o.slo_met) {
+    let slo = match (trial.valid(), trial.conclusion) {
         (false, _) => "not valid",
-        (true, Some(true)) => "✓ met",
-        (true, Some(false)) => "✗ missed",
+        (true, Some(conclusion)) => mark(conclusion),
         (true, None) => "",
     };
     vec![

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use measure::quantity::grouped;
 use results::answer::Search;
+use results::at_load::Conclusion;
 use results::found::Spread;
 use results::journal::{Bounds, Why};
-use results::slo::{self, Judged};
 use results::{Found, Metric};
 
 use super::{Figure, Key, Layout, Panel, labels};
@@ -19,7 +19,7 @@ use crate::run::levels::{Quantity, spaced};
 use crate::run::{Run, Trial};
 use crate::table::places::Places;
 use crate::table::{Cell, MOST_ROWS, Row, Table};
-use crate::text::{count, integer, rate, tick_number};
+use crate::text::{count, integer, mark, name, rate, tick_number};
 
 const LOWER: Style = Style { series: 0, colour: 1, dash: Dash::Solid, mark: Mark::None };
 const UPPER: Style = Style { series: 6, colour: 1, dash: Dash::Dashed, mark: Mark::None };
@@ -61,54 +61,44 @@ struct Strand<'a> {
 /// The result of one trial for its search.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Outcome {
-    Met,
-    Missed,
-    /// The trial alone has too few requests for a verdict: the next one is judged together with it.
-    Undecided,
+    Evidence(Conclusion),
     NotValid,
 }
 
 impl Outcome {
-    const ALL: [Outcome; 4] =
-        [Outcome::Met, Outcome::Missed, Outcome::Undecided, Outcome::NotValid];
+    const ALL: [Outcome; 4] = [
+        Outcome::Evidence(Conclusion::Met),
+        Outcome::Evidence(Conclusion::Missed),
+        Outcome::Evidence(Conclusion::Open),
+        Outcome::NotValid,
+    ];
 
     fn of(trial: &Trial) -> Outcome {
-        if !trial.answers() {
-            return Outcome::NotValid;
-        }
-        let judged: &[Judged] = &trial.entry.slo;
-        let verdict = (!judged.is_empty()).then(|| slo::pooled(&[judged]).verdict);
-        let met = trial.entry.observed.as_ref().and_then(|observed| observed.slo_met);
-        match (verdict, met) {
-            (Some(slo::Verdict::Undecided), _) | (None, None) => Outcome::Undecided,
-            (Some(slo::Verdict::Pass), _) | (None, Some(true)) => Outcome::Met,
-            (Some(slo::Verdict::Fail), _) | (None, Some(false)) => Outcome::Missed,
+        match trial.answers() {
+            true => Outcome::Evidence(trial.conclusion.unwrap_or(Conclusion::Open)),
+            false => Outcome::NotValid,
         }
     }
 
     fn style(self) -> Style {
         match self {
-            Outcome::Met => MET,
-            Outcome::Missed => MISSED,
-            Outcome::Undecided => UNDECIDED,
+            Outcome::Evidence(Conclusion::Met) => MET,
+            Outcome::Evidence(Conclusion::Missed) => MISSED,
+            Outcome::Evidence(Conclusion::Open) => UNDECIDED,
             Outcome::NotValid => INVALID,
         }
     }
 
     fn name(self) -> &'static str {
         match self {
-            Outcome::Met => "SLO met",
-            Outcome::Missed => "SLO missed",
-            Outcome::Undecided => "too few requests for a verdict",
+            Outcome::Evidence(conclusion) => name(conclusion),
             Outcome::NotValid => "not valid",
         }
     }
 
     fn in_table(self) -> &'static str {
         match self {
-            Outcome::Met => "✓ met",
-            Outcome::Missed => "✗ missed",
-            Outcome::Undecided => "? undecided",
+            Outcome::Evidence(conclusion) => mark(conclusion),
             Outcome::NotValid => "not valid",
         }
     }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use measure::Quantile;
 use measure::estimate::{median, order_statistics};
 use measure::quantity::grouped;
+use results::at_load::Configuration;
 use results::metric::Metric;
 use results::reproducibility::Reproduced;
 
@@ -86,7 +87,7 @@ fn axis(groups: &[&Group], of: Metric) -> Axis {
 /// Returns the loads that were measured repeatedly, in the order of the levels, and of the loads in
 /// them. Equal searches share their loads.
 fn groups(run: &Run) -> Vec<Group<'_>> {
-    type Place<'a> = (usize, usize, Option<u64>);
+    type Place<'a> = (usize, usize, Configuration<'a>);
     let mut groups: BTreeMap<Place<'_>, Vec<Point<'_>>> = BTreeMap::new();
     // A search for a capacity repeats a trial because of its result: the trials of its loads are no
     // sample of what the load gives.
@@ -96,9 +97,7 @@ fn groups(run: &Run) -> Vec<Group<'_>> {
         let searches = run.cells.get(level).map(|cell| &cell.searches);
         let search = searches
             .and_then(|searches| searches.iter().position(|search| search.name == entry.search));
-        // The bits of positive numbers are ordered as the numbers are.
-        let load = entry.asked_per_s.map(f64::to_bits);
-        groups.entry((level, search.unwrap_or(0), load)).or_default().push(point);
+        groups.entry((level, search.unwrap_or(0), entry.configuration())).or_default().push(point);
     }
     let valid = |points: &[Point]| points.iter().filter(|point| point.trial.valid()).count();
     let repeated = groups.into_values().filter(|points| FEWEST <= valid(points));
@@ -106,18 +105,15 @@ fn groups(run: &Run) -> Vec<Group<'_>> {
     let known = known.unwrap_or_default();
     let group = repeated.map(|points| Group {
         name: name(&points),
-        reproduced: known.iter().find(|reproduced| is_of(reproduced, &points[0])),
+        reproduced: known.iter().find(|reproduced| is_of(reproduced, &points)),
         points,
     });
     group.collect()
 }
 
-/// Returns true if the trial is one of these.
-fn is_of(reproduced: &Reproduced, point: &Point) -> bool {
-    let entry = &point.trial.entry;
-    reproduced.cell == entry.cell
-        && reproduced.search == entry.search
-        && reproduced.asked_per_s == entry.asked_per_s
+/// Returns true if the spread is that of these trials.
+fn is_of(reproduced: &Reproduced, points: &[Point]) -> bool {
+    points.iter().any(|point| reproduced.trials.contains(&point.trial.entry.trial))
         && reproduced.metrics.iter().any(|of| !of.metric.is_of_search())
 }
 

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use results::answer::{self, Answer, Search};
+use results::at_load;
 use results::found::Spread;
 use results::journal::Entry;
 use results::{Found, Metric};
 
-use super::answering;
 use crate::text::rate;
 
 #[cfg(test)]
@@ -154,7 +154,7 @@ impl Repeated {
     /// Returns the first trial of the strands that is evidence about the system.
     fn trial(&self, journal: &[Entry]) -> Option<u32> {
         let is_ours = |entry: &Entry| self.strands.iter().any(|s| Some(s.strand) == entry.strand);
-        answering(journal).find(|(entry, _)| is_ours(entry)).map(|(entry, _)| entry.trial)
+        at_load::evidence(journal).find(|(entry, _)| is_ours(entry)).map(|(entry, _)| entry.trial)
     }
 
     /// Returns what the strands know of a quantity; `None` if nothing is known of it.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use measure::estimate::{Support, beyond, support};
 use measure::quantity::grouped;
 use measure::{Nanos, Quantile};
+use results::at_load::Conclusion;
 use results::journal::{Observed, Status};
 
 use super::places::Places;
@@ -206,7 +207,7 @@ fn marks(run: &Run, trial: &Trial) -> Vec<String> {
     let mut say = |yes: bool, what: &str| marks.extend(yes.then(|| what.to_owned()));
     say(run.is_maximum(trial), "maximum");
     say(run.is_capacity(trial), "capacity");
-    say(observed.is_some_and(|o| o.slo_met == Some(false)), "SLO missed");
+    say(trial.conclusion == Some(Conclusion::Missed), "SLO missed");
     say(observed.is_some_and(|o| o.saturated), "saturated");
     say(1 < entry.attempt, &format!("attempt {}", entry.attempt));
     say(1 < entry.repetition, &format!("repetition {}", entry.repetition));

@@ -1,9 +1,14 @@
+use std::collections::BTreeMap;
+
 use expect_test::expect;
+use results::at_load::{self, Conclusion};
 use results::journal::Entry;
+use results::slo::{self, Slo};
 
 use super::levels::{figure, panels, rows, titled};
 use super::*;
 use crate::fixture::PATH;
+use crate::text;
 
 /// One finished search for a capacity.
 fn one(change: impl Fn(&mut Entry)) -> Fixture {
@@ -186,4 +191,50 @@ fn equal_searches_with_bounds_have_a_median_that_is_a_bound() {
 #[test]
 fn a_sweep_has_no_path() {
     assert!(!page(&Fixture::sweep()).contains("id=\"path\""));
+}
+
+/// Trials that are too short for a verdict each are judged together, and every part of the page says so.
+#[test]
+fn the_parts_of_a_page_say_the_same_of_each_trial() {
+    for seed in 0..12 {
+        let mut random = measure::Random::new(seed);
+        let mut fixture = Fixture::new(|manifest| manifest.state = State::Finished);
+        fixture.search(|_| {});
+        for entry in &mut fixture.entries {
+            let mut objective = |quantile: f64| {
+                let quantile = measure::Quantile::new(quantile).unwrap();
+                let slo = Slo::ResponseTime { quantile, max: measure::Nanos::from_millis(100) };
+                let over = ((1.0 - quantile.level()) * 1_500.0 * random.unit()) as u64;
+                let (of, verdict) = (1_000, slo::Verdict::Undecided);
+                let met = over as f64 <= (1.0 - quantile.level()) * 1_000.0 + 1e-9;
+                let text = String::new();
+                let (over_at_least, reached_ns) = (over, None);
+                slo::Judged { slo, over, over_at_least, of, reached_ns, verdict, met, text }
+            };
+            entry.slo = vec![objective(0.99), objective(0.95)];
+            let met = entry.slo.iter().all(|judged| judged.met);
+            entry.observed.as_mut().unwrap().slo_met = Some(met);
+        }
+        let lines: Vec<String> =
+            fixture.entries.iter().map(|entry| serde_json::to_string(entry).unwrap()).collect();
+        fs::write(fixture.directory.path().join("journal.jsonl"), lines.join("\n") + "\n").unwrap();
+        let page = page(&fixture);
+        let conclusions = at_load::conclusions(&fixture.entries);
+        let said = |id: &str, column: usize| -> BTreeMap<u32, String> {
+            let table = rows(figure(&page, id));
+            let row = |row: &str| {
+                let cells: Vec<&str> = row.split(" | ").collect();
+                (cells[0].parse().unwrap(), cells[column].to_owned())
+            };
+            table.lines().skip(1).map(row).collect()
+        };
+        let mark = |trial: u32| conclusions.get(&trial).map_or("not valid", |of| text::mark(*of));
+        let wanted: BTreeMap<u32, String> =
+            (1..=8).map(|trial| (trial, mark(trial).to_owned())).collect();
+        assert_eq!(said("path", 3), wanted, "seed {seed}");
+        assert_eq!(said("p99", 6), wanted, "seed {seed}");
+        let missed = conclusions.values().filter(|of| **of == Conclusion::Missed).count();
+        let trials = page.split("<h2>Trials</h2>").nth(1).unwrap();
+        assert_eq!(trials.matches("SLO missed").count(), missed, "seed {seed}");
+    }
 }

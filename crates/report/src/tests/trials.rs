@@ -79,6 +79,7 @@ fn many_trials_of_many_loads_are_thinned_and_counted() {
     let mut lines = String::new();
     for (index, entry) in fixture.entries.iter_mut().enumerate() {
         entry.asked_per_s = Some(1_000.0 + (index / 9) as f64);
+        entry.asked_per_target_per_s = entry.asked_per_s;
         lines += &(serde_json::to_string(entry).unwrap() + "\n");
     }
     fs::write(path, lines).unwrap();

@@ -6,6 +6,7 @@ use measure::Nanos;
 
 use super::{FEWEST, Group, Groups, Member, Needs};
 use crate::analysis::{self, Analysis, Code, Row, Trials};
+use crate::at_load::Configuration;
 use crate::journal::Entry;
 use crate::metric::Metric;
 
@@ -15,10 +16,10 @@ mod tests;
 /// Returns an analysis for each search and load of which several levels have at least three valid
 /// trials. `margin` is the difference that matters, as a share.
 pub fn of(journal: &[Entry], margin: f64) -> Vec<Analysis> {
-    let mut together: BTreeMap<(&Option<String>, Option<u64>), Vec<&Group<'_>>> = BTreeMap::new();
+    let mut together: BTreeMap<Option<Configuration<'_>>, Vec<&Group<'_>>> = BTreeMap::new();
     let groups = Groups::of_trials(journal).0;
     for group in groups.iter().filter(|group| FEWEST <= group.members.len()) {
-        let place = (&group.search, group.asked_per_s.map(f64::to_bits));
+        let place = group.configuration.map(Configuration::at_any_level);
         together.entry(place).or_default().push(group);
     }
     let several = together.into_values().filter(|groups| 1 < groups.len());

@@ -7,6 +7,7 @@ use crate::journal::{Delivery, Observed, Waited, Why};
 fn entry(trial: u32, asked: f64, p99_ms: f64) -> Entry {
     Entry {
         asked_per_s: Some(asked),
+        asked_per_target_per_s: Some(asked),
         status: Status::Valid,
         observed: Some(Observed {
             p90_ns: Some((p99_ms * 0.8e6) as u64),

@@ -8,6 +8,8 @@ use results::journal::{Connections, Waited};
 use super::*;
 use crate::spec;
 
+mod words;
+
 /// A sweep with trials of 10 s: a probe of 4 s, then from 60 % of it in steps of 10 %.
 fn sweep(budget: &str) -> Resolved {
     let text = format!(

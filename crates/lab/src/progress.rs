@@ -96,7 +96,7 @@ pub enum Event<'a> {
     /// A trial ended and is in the journal.
     Ended {
         entry: &'a Entry,
-        /// What it says about the SLO, together with the trials that are judged with it.
+        /// Its judgement by the SLO, together with the trials that are judged with it.
         conclusion: Option<Conclusion>,
         /// The strand, if there are several.
         label: String,

@@ -63,7 +63,7 @@ pub(crate) struct Run {
 /// An attempted trial with what its folder adds to the journal's line.
 pub(crate) struct Trial {
     pub(crate) entry: Entry,
-    /// What it says about the SLO, together with those that are judged with it; `None` if it is no evidence.
+    /// The judgement by the SLO, together with the trials that are judged with it; `None` if it is no evidence.
     pub(crate) conclusion: Option<Conclusion>,
     /// The generator's document. Histograms and series are kept only for the marked trials, and the
     /// histogram of the times that they are about for those that are equal to one of them.

@@ -19,7 +19,7 @@ mod tests;
 /// verdict.
 const MOST_TOGETHER: usize = 3;
 
-/// What makes trials equal: they measured one search at one combination of levels with one load.
+/// The mark of equal trials: they measured one search at one combination of levels with one load.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Configuration<'a> {
     pub cell: Option<&'a str>,
@@ -65,7 +65,7 @@ pub fn evidence<'a>(
     journal.into_iter().filter_map(|entry| Some((entry, entry.evidence()?)))
 }
 
-/// What trials say about the SLO.
+/// The judgement of trials by the SLO.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Conclusion {
     Met,

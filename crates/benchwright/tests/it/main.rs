@@ -21,6 +21,7 @@ mod format;
 mod gates;
 mod generators;
 mod hotel;
+mod limits;
 mod load;
 mod many;
 mod monitor;

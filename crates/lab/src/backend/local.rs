@@ -290,7 +290,7 @@ impl Local {
         command.env("TMPDIR", &folder);
         let process = process::spawn(command, group, cpus).map_err(|error| {
             group.remove();
-            anyhow!("cannot start {}: {}", program.display(), crate::spec::plain(&error))
+            process::not_started(&program, &error)
         })?;
         self.folder.note(process.id());
         Ok(process)
@@ -827,7 +827,7 @@ fn check_load(arguments: &[String], resolved: &Resolved, host: &Host) -> Result<
         .map_err(Stop::NoAnswer)?;
     let checked = command.stdin(input).output();
     let checked = checked
-        .with_context(|| format!("starting {}", host.benchwright.display()))
+        .map_err(|error| process::not_started(&host.benchwright, &error))
         .map_err(Stop::NoAnswer)?;
     if checked.status.success() {
         return Ok(());

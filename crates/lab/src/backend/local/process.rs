@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use nix::unistd::{Pid, getpid, getppid, getsid};
 use results::Secrets;
 
 use super::confine::Group;
-use crate::spec::Cpus;
+use crate::spec::{Cpus, plain};
 
 #[cfg(test)]
 mod tests;
@@ -255,6 +256,20 @@ fn open_pidfd(pid: i32) -> io::Result<OwnedFd> {
         Ok(fd) if 0 <= fd => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// The error of a program that cannot be started. The kernel refuses a process beyond the limits as something to
+/// try again.
+pub(crate) fn not_started(program: &Path, error: &io::Error) -> anyhow::Error {
+    let why = match error.kind() {
+        io::ErrorKind::WouldBlock => {
+            "this machine allows no further process; raise the limit of processes \
+                                      (`ulimit -u`, or `pids.max` of the control group)"
+                .to_owned()
+        }
+        _ => plain(error),
+    };
+    anyhow::anyhow!("cannot start {}: {why}", program.display())
 }
 
 /// Describes an end: `ended with exit code 1`, `was killed by SIGKILL`.

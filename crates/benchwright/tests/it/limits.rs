@@ -1,0 +1,66 @@
+//! Limits of the user: few processes and threads are allowed.
+
+use std::fs;
+use std::os::unix::fs::chown;
+use std::process::Command;
+use std::time::Duration;
+
+use nix::unistd::geteuid;
+
+use crate::support::{Ran, Scratch, Server, benchwright, run_while};
+
+const SPEC: &str = "\
+name: limits
+sut: {deploy: [process: {name: server, command: [./benchwright, reference]}]}
+workload: {get: /}
+load: {model: open, rate: 100/s, connections: 4}
+phases: {warm_up: {fixed: 50ms}, measure: {time: 200ms}, drain: 50ms}
+budget: {invalid_attempts: 0}
+doctor: {level: off}
+";
+
+/// A user that runs nothing else: the limit counts all processes of a user. Root has no such limit.
+const UID: u32 = 61_937;
+
+/// Runs `./benchwright` in the folder as a user that may have so many processes and threads.
+fn run_with(most: u32, scratch: &Scratch, words: &[&str]) -> Ran {
+    let most = format!("--nproc={most}:{most}");
+    let mut command = Command::new("prlimit");
+    command.arg(most);
+    if geteuid().is_root() {
+        let uid = UID.to_string();
+        command.args(["setpriv", "--reuid", &uid, "--regid", &uid, "--clear-groups"]);
+    }
+    command.arg("./benchwright").args(words).current_dir(scratch.path());
+    command
+        .env("TMPDIR", scratch.path())
+        .env("BENCHWRIGHT_RUNTIME", scratch.path().join("runtime"));
+    run_while(&mut command, |_| {})
+}
+
+#[test]
+fn few_processes_are_a_sentence_and_not_a_panic() {
+    let scratch = Scratch::new();
+    if geteuid().is_root() {
+        chown(scratch.path(), Some(UID), Some(UID)).unwrap();
+    }
+    fs::copy(benchwright(), scratch.path().join("benchwright")).unwrap();
+    scratch.file("limits.yaml", SPEC);
+    let server = Server::reference(&[]);
+    let load = ["load", &server.url, "--rate", "100/s", "--duration", "200ms", "--warm-up", "0s"];
+    let mut refused = 0;
+    for most in [1, 2, 3, 4, 5, 6, 8, 10, 14] {
+        let out = format!("r{most}");
+        for words in [&load[..], &["run", "limits.yaml", "--out", &out]] {
+            let ran = run_with(most, &scratch, words);
+            assert!([0, 1, 2, 3].contains(&ran.code), "{most}: {words:?}: {ran:#?}");
+            let is_told =
+                ["panicked", "fault of benchwright"].iter().any(|it| ran.stderr.contains(it));
+            assert!(!is_told, "{most}: {words:?}: {ran:#?}");
+            assert!(ran.took < Duration::from_secs(20), "{most}: {words:?}: {ran:#?}");
+            refused += u32::from(ran.code != 0 && ran.stderr.contains("ulimit -u"));
+        }
+    }
+    assert!(0 < refused, "a limit of one process stops nothing here");
+    server.end();
+}

@@ -86,7 +86,7 @@ impl Receiver {
         refusal: Option<Refusal>,
     ) -> std::io::Result<Receiver> {
         let mut io = Epoll::new(Timer::Sleep)?;
-        let address = io.listen(address)?;
+        let address = io.listen(address)?.address;
         let desk = Desk::new(clock, refusal);
         Ok(Receiver { io, address, places: Vec::new(), open: 0, desk, answers: Vec::new() })
     }

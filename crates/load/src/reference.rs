@@ -93,7 +93,7 @@ impl Reference {
         if kernel_timestamps {
             io = io.with_kernel_timestamps()?;
         }
-        let address = io.listen(address)?;
+        let address = io.listen(address)?.address;
         let (mut answer, body) = (Vec::new(), vec![b'x'; body]);
         encode_response(status, &[("Content-Type", "text/plain")], &body, &mut answer);
         let (random, due) = (Random::new(seed), BinaryHeap::new());

@@ -1,5 +1,6 @@
-//! The contract of every implementation of [`Io`] over real sockets: one list of tests, run on
-//! each.
+//! The contract of every implementation of [`Io`]: lists of tests, run on each. The
+//! list here needs real sockets at the far end. Those of the modules need nothing but the
+//! implementation, so the simulation passes them, too.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -8,7 +9,10 @@ use std::os::unix::net::UnixListener;
 use measure::{Instant, Nanos};
 
 use crate::io::{Address, Closed, ConnectionId, Endpoint, Event, Io};
-use crate::{Epoll, Timer, Uring, clock, socket};
+use crate::simulation::{Effect, Peer};
+use crate::{Epoll, Simulation, Timer, Uring, clock, socket};
+
+mod listening;
 
 macro_rules! contract {
     ($($test:ident)*) => {
@@ -58,6 +62,37 @@ pub(crate) fn uring(test: &str, timer: Timer) -> Option<Uring> {
     Uring::new(timer).map_err(|refusal| skip(test, &format!("io_uring: {refusal}"))).ok()
 }
 
+/// A simulation without a far end: all its connections lead back to itself.
+fn simulation() -> Simulation<Nobody> {
+    Simulation::new(Nobody)
+}
+
+/// A far end where nobody listens.
+#[derive(Debug)]
+struct Nobody;
+
+impl Peer for Nobody {
+    fn connect(
+        &mut self,
+        connection: ConnectionId,
+        _attempt: u64,
+        now: Instant,
+        effects: &mut Vec<(Instant, Effect)>,
+    ) {
+        effects.push((now, Effect::Closed(connection, Closed::Refused)));
+    }
+
+    fn receive(
+        &mut self,
+        _connection: ConnectionId,
+        _bytes: &[u8],
+        _now: Instant,
+        _effects: &mut Vec<(Instant, Effect)>,
+    ) {
+        unreachable!("no connection is ever open")
+    }
+}
+
 pub(crate) fn skip(test: &str, needs: &str) {
     if let Some(file) = std::env::var_os("BENCHWRIGHT_SKIPPED") {
         let mut file = std::fs::OpenOptions::new().append(true).open(file).unwrap();
@@ -69,6 +104,7 @@ pub(crate) fn skip(test: &str, needs: &str) {
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) enum Told {
     Connected(ConnectionId),
+    Accepted(ConnectionId),
     Received(ConnectionId, Vec<u8>),
     Closed(ConnectionId, Closed),
     Nothing,
@@ -82,7 +118,7 @@ pub(crate) fn next_until(io: &mut impl Io, end: Instant) -> Told {
                 Event::Connected(id) => Told::Connected(id),
                 Event::Received(id, bytes) => Told::Received(id, bytes.to_vec()),
                 Event::Closed(id, how) => Told::Closed(id, how),
-                Event::Accepted(_) => unreachable!("nothing listens"),
+                Event::Accepted(id) => Told::Accepted(id),
             };
         }
         if end <= io.now() {
@@ -93,12 +129,14 @@ pub(crate) fn next_until(io: &mut impl Io, end: Instant) -> Told {
 }
 
 pub(crate) fn next(io: &mut impl Io) -> Told {
-    next_until(io, clock::now() + LONG)
+    let end = io.now() + LONG;
+    next_until(io, end)
 }
 
 /// Checks that no event comes for a while.
 fn expect_nothing(io: &mut impl Io) {
-    assert_eq!(next_until(io, clock::now() + Nanos::from_millis(30)), Told::Nothing);
+    let end = io.now() + Nanos::from_millis(30);
+    assert_eq!(next_until(io, end), Told::Nothing);
 }
 
 /// Receives at least `count` bytes of a connection.

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use measure::{Histogram, Instant, Nanos};
 
 use crate::clock;
-use crate::io::{Closed, ConnectionId, Endpoint, Event, Io};
+use crate::io::{Closed, ConnectionId, Endpoint, Event, Io, Listener};
 use crate::socket::{self, why_not_connected};
 use crate::timer::{self, Poll, Timer, Waited, Waits};
 
@@ -137,19 +137,6 @@ impl Epoll {
     /// without timestamps.
     pub fn receive_delays(&self) -> Option<&Histogram> {
         self.delays.as_ref().map(|delays| delays.histogram())
-    }
-
-    /// Accepts connections on this address and reports them as events; returns the address, with
-    /// the port that was assigned if 0 was requested.
-    pub fn listen(&mut self, address: SocketAddr) -> io::Result<SocketAddr> {
-        let listener = socket::listen(address, self.congestion.as_deref())?;
-        if self.delays.is_some() {
-            // Accepted sockets inherit it.
-            timestamps::ask(listener.as_raw_fd())?;
-        }
-        let address = socket::local_address(listener.as_raw_fd())?;
-        self.register(listener, State::Listening)?;
-        Ok(address)
     }
 
     /// As [`Io::next_event`], with the time when the kernel received the last byte of the event.
@@ -401,6 +388,16 @@ impl Io for Epoll {
                 id
             }
         }
+    }
+
+    fn listen(&mut self, at: SocketAddr) -> io::Result<Listener> {
+        let listener = socket::listen(at, self.congestion.as_deref())?;
+        if self.delays.is_some() {
+            // Accepted sockets inherit it.
+            timestamps::ask(listener.as_raw_fd())?;
+        }
+        let address = socket::local_address(listener.as_raw_fd())?;
+        Ok(Listener { id: self.register(listener, State::Listening)?, address })
     }
 
     fn send(&mut self, connection: ConnectionId, bytes: &[u8]) {

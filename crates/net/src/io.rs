@@ -1,8 +1,8 @@
 //! The interface between a shard and the network.
 
-use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::{fmt, io};
 
 use measure::Instant;
 
@@ -36,16 +36,26 @@ impl fmt::Display for Address {
     }
 }
 
-/// The id of a connection from its `connect` or accept until it is closed; then it is used again.
+/// The id of a connection from its `connect` or accept until it is closed, or of a listener; then
+/// it is used again.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ConnectionId(pub u32);
+
+/// A socket that accepts connections.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Listener {
+    /// The id that closes it.
+    pub id: ConnectionId,
+    /// The address, with the port that was assigned if 0 was requested.
+    pub address: SocketAddr,
+}
 
 /// An event on a connection.
 #[derive(Debug, Eq, PartialEq)]
 pub enum Event<'a> {
     /// A connection requested with [`Io::connect`] can be used.
     Connected(ConnectionId),
-    /// A peer connected to a listening socket.
+    /// A peer connected to a listener, and the connection can be used.
     Accepted(ConnectionId),
     /// Bytes arrived. They are valid until the next event is taken.
     Received(ConnectionId, &'a [u8]),
@@ -77,6 +87,10 @@ pub trait Io {
     /// Begins to connect; `Connected` or `Closed` will follow.
     fn connect(&mut self, to: &Endpoint) -> ConnectionId;
 
+    /// Accepts connections on this address from now on: `Accepted` follows for each of them. Fails
+    /// if the address is in use, or is not one of this machine.
+    fn listen(&mut self, at: SocketAddr) -> io::Result<Listener>;
+
     /// Sends bytes. What the network does not take at once is kept and sent later.
     fn send(&mut self, connection: ConnectionId, bytes: &[u8]);
 
@@ -94,7 +108,8 @@ pub trait Io {
     /// True once the network has taken everything that was sent.
     fn is_flushed(&self, connection: ConnectionId) -> bool;
 
-    /// Closes at once; no event about this connection follows.
+    /// Closes a connection or a listener at once; no event about it follows. The connections of a
+    /// listener that were not reported yet are reset.
     fn close(&mut self, connection: ConnectionId);
 
     /// Waits for the first events, but never past `until`, and returns the time.

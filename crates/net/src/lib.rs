@@ -21,7 +21,7 @@ pub mod uring;
 mod wake_up;
 
 pub use epoll::Epoll;
-pub use io::{Address, Closed, ConnectionId, Endpoint, Event, Io};
+pub use io::{Address, Closed, ConnectionId, Endpoint, Event, Io, Listener};
 pub use simulation::Simulation;
 pub use sockets::{Interface, Sockets};
 pub use timer::{Timer, Waited};

@@ -1,16 +1,25 @@
-//! A network on virtual time: it is perfect, and a test or a model defines the far end.
+//! A network on virtual time: it is perfect, and a test or a model defines the far end. A connection
+//! to an address that the simulation listens on leads back to itself, as over loopback.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::io;
+use std::net::SocketAddr;
 
 use measure::{Instant, Nanos};
 
-use crate::io::{Closed, ConnectionId, Endpoint, Event, Io};
+use crate::io::{Address, Closed, ConnectionId, Endpoint, Event, Io, Listener};
 
 #[cfg(test)]
 mod tests;
 
-/// The far end of every connection. Everything it does is appended to `effects` with its time.
+/// The time that everything takes from one end of a loopback connection to the other.
+const LOOPBACK: Nanos = Nanos::from_micros(10);
+/// The first port that is assigned to a listener.
+const FIRST_PORT: u16 = 49_152;
+
+/// The far end of every connection that does not lead back to the simulation. Everything it does is
+/// appended to `effects` with its time.
 pub trait Peer {
     /// Announces that the next connection attempt has this id and leads to `to`.
     fn called(&mut self, _connection: ConnectionId, _to: &Endpoint) {}
@@ -71,6 +80,7 @@ pub struct Simulation<P> {
     sequence: u64,
     slots: Vec<Slot>,
     free: Vec<u32>,
+    listeners: Vec<Listener>,
     attempts: u64,
     current: Vec<u8>,
     effects: Vec<(Instant, Effect)>,
@@ -89,8 +99,21 @@ struct Planned {
 #[derive(Debug, Default)]
 struct Slot {
     is_open: bool,
+    far_end: FarEnd,
+    /// The address of the listener that the connection has not arrived at yet.
+    arrives_at: Option<SocketAddr>,
     generation: u32,
     taken: Instant,
+}
+
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum FarEnd {
+    #[default]
+    Peer,
+    /// The other end of a loopback connection.
+    Own(ConnectionId),
+    /// The other end was closed.
+    Gone,
 }
 
 impl<P: Peer> Simulation<P> {
@@ -106,6 +129,7 @@ impl<P: Peer> Simulation<P> {
             sequence: 0,
             slots: Vec::new(),
             free: Vec::new(),
+            listeners: Vec::new(),
             attempts: 0,
             current: Vec::new(),
             effects: Vec::new(),
@@ -136,6 +160,16 @@ impl<P: Peer> Simulation<P> {
     }
 
     fn deliver(&mut self, connection: ConnectionId, bytes: &[u8]) {
+        match self.slot(connection).far_end {
+            FarEnd::Peer => self.deliver_to_peer(connection, bytes),
+            FarEnd::Own(other) => {
+                self.plan(self.now + LOOPBACK, Effect::Bytes(other, bytes.to_vec()));
+            }
+            FarEnd::Gone => {}
+        }
+    }
+
+    fn deliver_to_peer(&mut self, connection: ConnectionId, bytes: &[u8]) {
         let taken = self.peer.taken(connection, bytes, self.now);
         let slot = &mut self.slots[connection.0 as usize];
         slot.taken = slot.taken.max(taken);
@@ -151,22 +185,78 @@ impl<P: Peer> Simulation<P> {
         let mut effects = std::mem::take(&mut self.effects);
         ask(&mut self.peer, self.now, &mut effects);
         for (at, effect) in effects.drain(..) {
-            let slot = &self.slots[effect.connection().0 as usize];
-            if slot.is_open {
-                self.sequence += 1;
-                let (at, sequence, generation) = (at.max(self.now), self.sequence, slot.generation);
-                self.future.push(Reverse(Planned { at, sequence, generation, effect }));
-            }
+            self.plan(at, effect);
         }
         self.effects = effects;
     }
 
-    fn release(&mut self, connection: ConnectionId) {
-        let slot = &mut self.slots[connection.0 as usize];
+    /// Plans an effect, unless its connection was closed.
+    fn plan(&mut self, at: Instant, effect: Effect) {
+        let slot = &self.slots[effect.connection().0 as usize];
+        if slot.is_open {
+            self.sequence += 1;
+            let (at, sequence, generation) = (at.max(self.now), self.sequence, slot.generation);
+            self.future.push(Reverse(Planned { at, sequence, generation, effect }));
+        }
+    }
+
+    fn slot(&mut self, id: ConnectionId) -> &mut Slot {
+        &mut self.slots[id.0 as usize]
+    }
+
+    fn reserve(&mut self) -> ConnectionId {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            self.slots.len() as u32 - 1
+        });
+        let slot = &mut self.slots[index as usize];
+        (slot.is_open, slot.far_end, slot.taken) = (true, FarEnd::Peer, self.now);
+        slot.arrives_at = None;
+        ConnectionId(index)
+    }
+
+    /// Frees the id. The other end of a loopback connection is closed in this way.
+    fn release(&mut self, id: ConnectionId, other_end: Closed) {
+        let slot = self.slot(id);
         assert!(slot.is_open, "a connection is closed once");
         slot.is_open = false;
         slot.generation += 1;
-        self.free.push(connection.0);
+        self.free.push(id.0);
+        if let FarEnd::Own(other) = self.slot(id).far_end {
+            self.slot(other).far_end = FarEnd::Gone;
+            self.plan(self.now + LOOPBACK, Effect::Closed(other, other_end));
+        }
+    }
+
+    fn connect_to_own(&mut self, address: SocketAddr) -> ConnectionId {
+        let (id, other) = (self.reserve(), self.reserve());
+        self.slot(id).far_end = FarEnd::Own(other);
+        let accepting = self.slot(other);
+        (accepting.far_end, accepting.arrives_at) = (FarEnd::Own(id), Some(address));
+        self.plan(self.now + LOOPBACK, Effect::Connected(id));
+        self.plan(self.now + LOOPBACK, Effect::Connected(other));
+        id
+    }
+
+    fn listens_on(&self, address: SocketAddr) -> bool {
+        self.listeners.iter().any(|listener| listener.address == address)
+    }
+
+    fn free_port(&self, ip: std::net::IpAddr) -> Option<SocketAddr> {
+        let mut all = (FIRST_PORT..=u16::MAX).map(|port| SocketAddr::new(ip, port));
+        all.find(|address| !self.listens_on(*address))
+    }
+
+    /// Reports a connection. If it arrives at a listener that was closed meanwhile, it is reset.
+    fn connected(&mut self, id: ConnectionId) -> Option<Event<'static>> {
+        match self.slot(id).arrives_at.take() {
+            None => Some(Event::Connected(id)),
+            Some(address) if self.listens_on(address) => Some(Event::Accepted(id)),
+            Some(_) => {
+                self.release(id, Closed::Reset);
+                None
+            }
+        }
     }
 }
 
@@ -177,18 +267,28 @@ impl<P: Peer> Io for Simulation<P> {
     }
 
     fn connect(&mut self, to: &Endpoint) -> ConnectionId {
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
-            self.slots.len() as u32 - 1
-        });
-        let slot = &mut self.slots[index as usize];
-        (slot.is_open, slot.taken) = (true, self.now);
-        let id = ConnectionId(index);
+        if let Address::Inet(address) = to.address
+            && self.listens_on(address)
+        {
+            return self.connect_to_own(address);
+        }
+        let id = self.reserve();
         let attempt = self.attempts;
         self.attempts += 1;
         self.peer.called(id, to);
         self.ask(|peer, now, effects| peer.connect(id, attempt, now, effects));
         id
+    }
+
+    fn listen(&mut self, at: SocketAddr) -> io::Result<Listener> {
+        let address = match at.port() {
+            0 => self.free_port(at.ip()),
+            _ => Some(at).filter(|at| !self.listens_on(*at)),
+        };
+        let address = address.ok_or(io::ErrorKind::AddrInUse)?;
+        let listener = Listener { id: self.reserve(), address };
+        self.listeners.push(listener);
+        Ok(listener)
     }
 
     fn send(&mut self, connection: ConnectionId, bytes: &[u8]) {
@@ -217,8 +317,13 @@ impl<P: Peer> Io for Simulation<P> {
 
     fn close(&mut self, connection: ConnectionId) {
         self.hand_over();
-        self.release(connection);
-        self.peer.closed(connection, self.now);
+        let listeners = self.listeners.len();
+        self.listeners.retain(|listener| listener.id != connection);
+        let is_peers = self.slot(connection).far_end == FarEnd::Peer;
+        self.release(connection, Closed::ByPeer);
+        if is_peers && self.listeners.len() == listeners {
+            self.peer.closed(connection, self.now);
+        }
     }
 
     fn wait(&mut self, until: Instant) -> Instant {
@@ -240,7 +345,10 @@ impl<P: Peer> Io for Simulation<P> {
                 continue;
             }
             return Some(match effect {
-                Effect::Connected(id) => Event::Connected(id),
+                Effect::Connected(id) => match self.connected(id) {
+                    Some(event) => event,
+                    None => continue,
+                },
                 Effect::Bytes(id, bytes) => {
                     self.current = bytes;
                     Event::Received(id, &self.current)
@@ -248,7 +356,7 @@ impl<P: Peer> Io for Simulation<P> {
                 Effect::Closed(id, why) => {
                     // Bytes held back for it must not reach the next connection with its id.
                     self.hand_over();
-                    self.release(id);
+                    self.release(id, Closed::ByPeer);
                     Event::Closed(id, why)
                 }
             });

@@ -83,6 +83,13 @@ pub(crate) fn listen(address: SocketAddr, congestion: Option<&str>) -> io::Resul
     if failed { Err(io::Error::last_os_error()) } else { Ok(socket) }
 }
 
+/// Stops listening at once, though the kernel may still use the socket: connections that wait to be
+/// accepted are reset, and further ones are refused.
+pub(crate) fn stop_listening(listener: RawFd) {
+    // SAFETY: a call without pointers.
+    unsafe { libc::shutdown(listener, libc::SHUT_RDWR) };
+}
+
 /// Accepts the next waiting connection, if there is one.
 pub(crate) fn accept(listener: RawFd) -> io::Result<OwnedFd> {
     let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;

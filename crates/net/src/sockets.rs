@@ -1,8 +1,11 @@
 //! Real sockets by the interface that was chosen for a load.
 
+use std::io;
+use std::net::SocketAddr;
+
 use measure::{Histogram, Instant};
 
-use crate::io::{ConnectionId, Endpoint, Event, Io};
+use crate::io::{ConnectionId, Endpoint, Event, Io, Listener};
 use crate::{Epoll, Timer, Uring, Waited};
 
 /// The kernel's interface by which a shard waits and moves bytes.
@@ -107,6 +110,13 @@ impl Io for Sockets {
         match self {
             Sockets::Epoll(io) => io.connect(to),
             Sockets::Uring(io) => io.connect(to),
+        }
+    }
+
+    fn listen(&mut self, at: SocketAddr) -> io::Result<Listener> {
+        match self {
+            Sockets::Epoll(io) => io.listen(at),
+            Sockets::Uring(io) => io.listen(at),
         }
     }
 

@@ -8,15 +8,16 @@
 //! measured 10 to 20 % more expensive (over loopback the kernel copies anyway). Sockets are not
 //! registered with the ring: that made no measurable difference.
 
-use std::fmt;
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::{fmt, io};
 
 use io_uring::types::{CancelBuilder, Fd, Timespec};
 use io_uring::{cqueue, opcode, squeue};
 use measure::{Instant, Nanos};
 
 use crate::clock;
-use crate::io::{Closed, ConnectionId, Endpoint, Event, Io};
+use crate::io::{Closed, ConnectionId, Endpoint, Event, Io, Listener};
 use crate::socket::{self, why_not_connected};
 use crate::timer::{self, Poll, Timer, Waited, Waits};
 
@@ -103,6 +104,7 @@ struct Slot {
 enum State {
     Connecting,
     Open,
+    Listening,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -194,8 +196,14 @@ impl Uring {
         }
         let slot = &self.slots[id.0 as usize];
         let is_connecting = slot.state == State::Connecting && slot.socket.is_some();
+        let is_listening = slot.state == State::Listening;
+        if is_listening && let Some(fd) = slot.descriptor() {
+            // The operation in the kernel keeps the socket until its cancellation is submitted.
+            socket::stop_listening(fd);
+        }
         for (in_flight, kind) in [
             (is_connecting, Kind::Connect),
+            (is_listening, Kind::Accept),
             (slot.receives, Kind::Receive),
             (slot.sending == Sending::Blocked, Kind::Writable),
         ] {
@@ -238,6 +246,15 @@ impl Uring {
     fn await_writable(&mut self, id: ConnectionId, kind: Kind) {
         let writable = libc::POLLOUT as u32;
         self.operate(id, kind, |socket| opcode::PollAdd::new(socket, writable).build());
+    }
+
+    /// Has the kernel report when a connection waits to be accepted. It could accept by itself, but
+    /// then also what nobody takes.
+    fn await_connection(&mut self, listener: ConnectionId) {
+        let readable = libc::POLLIN as u32;
+        self.operate(listener, Kind::Accept, |socket| {
+            opcode::PollAdd::new(socket, readable).build()
+        });
     }
 
     fn receive(&mut self, id: ConnectionId) {
@@ -334,7 +351,9 @@ impl Uring {
                         _ => Sending::Failed,
                     };
                 }
-                Kind::Connect | Kind::Receive | Kind::Writable => self.ready.push(entry),
+                Kind::Connect | Kind::Accept | Kind::Receive | Kind::Writable => {
+                    self.ready.push(entry);
+                }
             }
         }
     }
@@ -373,6 +392,7 @@ impl Uring {
         }
         match kind {
             Kind::Connect => Some(self.connected(id, entry.result())),
+            Kind::Accept => self.accept(id),
             Kind::Writable => {
                 self.slot(id).sending = Sending::Idle;
                 self.queue(id);
@@ -398,6 +418,23 @@ impl Uring {
             self.queue(id);
         }
         Told::Connected(id)
+    }
+
+    /// Accepts the next waiting connection. The listener's completion stays current until there is
+    /// none.
+    fn accept(&mut self, listener: ConnectionId) -> Option<Told> {
+        let fd = self.slot(listener).descriptor()?;
+        // Where one fails (it has left, no descriptor is free) the kernel reports at once whether
+        // others wait.
+        let Ok(socket) = socket::accept(fd) else {
+            self.await_connection(listener);
+            return None;
+        };
+        self.taken -= 1;
+        let id = self.reserve(Some(socket));
+        self.slot(id).state = State::Open;
+        self.receive(id);
+        Some(Told::Accepted(id))
     }
 
     fn received(
@@ -459,6 +496,7 @@ impl Uring {
 /// An event whose bytes are not lent yet.
 enum Told {
     Connected(ConnectionId),
+    Accepted(ConnectionId),
     Received(ConnectionId, Buffer, usize),
     Closed(ConnectionId, Closed),
 }
@@ -532,6 +570,15 @@ impl Io for Uring {
         }
     }
 
+    fn listen(&mut self, at: SocketAddr) -> io::Result<Listener> {
+        let socket = socket::listen(at, self.congestion.as_deref())?;
+        let address = socket::local_address(socket.as_raw_fd())?;
+        let id = self.reserve(Some(socket));
+        self.slot(id).state = State::Listening;
+        self.await_connection(id);
+        Ok(Listener { id, address })
+    }
+
     #[inline]
     fn send(&mut self, connection: ConnectionId, bytes: &[u8]) {
         let slot = &mut self.slots[connection.0 as usize];
@@ -584,6 +631,7 @@ impl Io for Uring {
         self.take_back();
         Some(match self.next_told()? {
             Told::Connected(id) => Event::Connected(id),
+            Told::Accepted(id) => Event::Accepted(id),
             Told::Closed(id, why) => Event::Closed(id, why),
             Told::Received(id, buffer, count) => {
                 self.lent = Some(buffer);

@@ -20,7 +20,7 @@ fn event(io: &mut Epoll) -> String {
 #[test]
 fn a_listener_reports_connects_and_closes() {
     let mut server = Epoll::new(Timer::Sleep).unwrap();
-    let address = server.listen(LOOPBACK.parse().unwrap()).unwrap();
+    let address = server.listen(LOOPBACK.parse().unwrap()).unwrap().address;
     let mut client = Epoll::new(Timer::Sleep).unwrap();
     let id = client.connect(&address.into());
     assert_eq!(event(&mut client), format!("Connected({id:?})"));
@@ -36,7 +36,7 @@ fn a_listener_reports_connects_and_closes() {
 #[test]
 fn timestamps_show_how_long_an_answer_waited_to_be_read() {
     let mut server = Epoll::new(Timer::Sleep).unwrap();
-    let address = server.listen(LOOPBACK.parse().unwrap()).unwrap();
+    let address = server.listen(LOOPBACK.parse().unwrap()).unwrap().address;
     let mut client = match Epoll::new(Timer::Sleep).unwrap().with_kernel_timestamps() {
         Ok(client) => client,
         // Where the kernel refuses it, the refusal has to have a code; nothing can be measured.
@@ -73,7 +73,7 @@ fn a_listener_learns_when_the_kernel_received_late_read_bytes() {
         Ok(server) => server,
         Err(error) => return assert!(error.raw_os_error().is_some(), "{error}"),
     };
-    let address = server.listen(LOOPBACK.parse().unwrap()).unwrap();
+    let address = server.listen(LOOPBACK.parse().unwrap()).unwrap().address;
     let mut client = Epoll::new(Timer::Sleep).unwrap();
     let id = client.connect(&address.into());
     event(&mut client);

@@ -15,6 +15,7 @@ pub(super) struct Operation {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Kind {
     Connect,
+    Accept,
     Receive,
     Send,
     Writable,
@@ -22,7 +23,8 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 5] = [Kind::Connect, Kind::Receive, Kind::Send, Kind::Writable, Kind::Cancel];
+    pub(super) const ALL: [Kind; 6] =
+        [Kind::Connect, Kind::Accept, Kind::Receive, Kind::Send, Kind::Writable, Kind::Cancel];
 }
 
 impl Operation {

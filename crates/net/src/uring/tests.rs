@@ -54,7 +54,7 @@ fn thousands_of_cancelled_receives_report_nothing_and_return_every_buffer() {
     let test = "thousands_of_cancelled_receives_report_nothing_and_return_every_buffer";
     let Some(mut io) = uring(test, Timer::Sleep) else { return };
     let mut server = Epoll::new(Timer::Sleep).unwrap();
-    let address = server.listen("127.0.0.1:0".parse().unwrap()).unwrap().into();
+    let address = server.listen("127.0.0.1:0".parse().unwrap()).unwrap().address.into();
     let stop = AtomicBool::new(false);
     let mut random = Random::new(1);
     thread::scope(|scope| {
@@ -135,7 +135,7 @@ fn fill(io: &mut Uring) -> usize {
 #[test]
 fn packing_an_operation_loses_nothing() {
     let (generation, id) = ((1 << 24) - 1, ConnectionId(u32::MAX));
-    for kind in [Kind::Connect, Kind::Receive, Kind::Send, Kind::Writable, Kind::Cancel] {
+    for kind in Kind::ALL {
         for operation in [
             Operation { kind, generation, id },
             Operation { kind, generation: 0, id: ConnectionId(7) },

@@ -1,5 +1,5 @@
-//! The contract of every implementation of [`Io`]: lists of tests, run on each. The
-//! list here needs real sockets at the far end. Those of the modules need nothing but the
+//! The contract of every implementation of [`Io`] and [`crate::Files`]: lists of tests, run on each.
+//! The list here needs real sockets at the far end. Those of the modules need nothing but the
 //! implementation, so the simulation passes them, too.
 
 use std::io::{Read, Write};
@@ -12,6 +12,7 @@ use crate::io::{Address, Closed, ConnectionId, Endpoint, Event, Io};
 use crate::simulation::{Effect, Peer};
 use crate::{Epoll, Simulation, Timer, Uring, clock, socket};
 
+mod files;
 mod listening;
 
 macro_rules! contract {

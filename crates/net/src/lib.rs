@@ -1,4 +1,5 @@
-//! The source of bytes and time: every system call of the data plane is made here.
+//! The source of bytes and time, from connections and files: every system call of the data plane is
+//! made here.
 //!
 //! No protocol is known here. `Simulation` is the same interface on virtual time.
 #![expect(unsafe_code, reason = "system calls")]
@@ -9,6 +10,7 @@ pub mod congestion;
 mod contract;
 pub mod cores;
 pub mod epoll;
+pub mod files;
 pub mod host;
 pub mod io;
 pub mod process;
@@ -21,6 +23,7 @@ pub mod uring;
 mod wake_up;
 
 pub use epoll::Epoll;
+pub use files::{Completion, FileId, Files, FolderId, Open, Operation};
 pub use io::{Address, Closed, ConnectionId, Endpoint, Event, Io, Listener};
 pub use simulation::Simulation;
 pub use sockets::{Interface, Sockets};

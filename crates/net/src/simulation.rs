@@ -5,11 +5,16 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 
 use measure::{Instant, Nanos};
 
+use crate::files::{Completion, FileId, Files, FolderId, Listed, Open, Operation};
 use crate::io::{Address, Closed, ConnectionId, Endpoint, Event, Io, Listener};
 
+pub use self::disk::{Disk, Faults};
+
+mod disk;
 #[cfg(test)]
 mod tests;
 
@@ -81,6 +86,7 @@ pub struct Simulation<P> {
     slots: Vec<Slot>,
     free: Vec<u32>,
     listeners: Vec<Listener>,
+    disk: Disk,
     attempts: u64,
     current: Vec<u8>,
     effects: Vec<(Instant, Effect)>,
@@ -130,6 +136,7 @@ impl<P: Peer> Simulation<P> {
             slots: Vec::new(),
             free: Vec::new(),
             listeners: Vec::new(),
+            disk: Disk::new(0),
             attempts: 0,
             current: Vec::new(),
             effects: Vec::new(),
@@ -139,6 +146,19 @@ impl<P: Peer> Simulation<P> {
     /// Makes every reading of the clock and every send take this long.
     pub fn with_call_cost(self, call_cost: Nanos) -> Simulation<P> {
         Simulation { call_cost, ..self }
+    }
+
+    /// Has its files on this disk.
+    pub fn with_disk(self, disk: Disk) -> Simulation<P> {
+        Simulation { disk, ..self }
+    }
+
+    pub fn disk(&self) -> &Disk {
+        &self.disk
+    }
+
+    pub fn disk_mut(&mut self) -> &mut Disk {
+        &mut self.disk
     }
 
     /// Holds back what is sent until the next wait, or until a connection is closed.
@@ -328,8 +348,12 @@ impl<P: Peer> Io for Simulation<P> {
 
     fn wait(&mut self, until: Instant) -> Instant {
         self.hand_over();
-        let next = self.future.peek().map_or(until, |Reverse(next)| next.at.min(until));
+        let next = self.future.peek().map(|Reverse(next)| next.at);
+        let completed = self.disk.has_completed().then_some(self.now);
+        let next =
+            [next, completed, self.disk.next()].into_iter().flatten().fold(until, Instant::min);
         self.now = self.now.max(next);
+        self.disk.run(self.now);
         self.waited = self.now;
         self.now
     }
@@ -361,6 +385,40 @@ impl<P: Peer> Io for Simulation<P> {
                 }
             });
         }
+    }
+}
+
+impl<P: Peer> Files for Simulation<P> {
+    fn folder(&mut self, path: &Path) -> io::Result<FolderId> {
+        Ok(self.disk.folder(path))
+    }
+
+    fn list(&mut self, folder: FolderId) -> io::Result<Vec<Listed>> {
+        Ok(self.disk.list(folder))
+    }
+
+    fn open(&mut self, folder: FolderId, name: &str, how: Open) -> io::Result<FileId> {
+        self.disk.open(folder, name, how)
+    }
+
+    fn close_file(&mut self, file: FileId) {
+        self.disk.close_file(file);
+    }
+
+    fn room(&self) -> usize {
+        self.disk.room()
+    }
+
+    fn begin(&mut self, file: FileId, operation: Operation, token: u64) {
+        self.disk.begin(file, operation, token, self.now);
+    }
+
+    fn remove(&mut self, folder: FolderId, name: &str, token: u64) {
+        self.disk.remove(folder, name, token, self.now);
+    }
+
+    fn next_completion(&mut self) -> Option<Completion> {
+        self.disk.next_completion()
     }
 }
 

@@ -3,10 +3,14 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::path::Path;
 
 use measure::{Histogram, Instant, Nanos};
 
 use crate::clock;
+use crate::files::{
+    Completion, FileId, Files, FolderId, Listed, MOST_IN_PROGRESS, Open, Operation, Pool,
+};
 use crate::io::{Closed, ConnectionId, Endpoint, Event, Io, Listener};
 use crate::socket::{self, why_not_connected};
 use crate::timer::{self, Poll, Timer, Waited, Waits};
@@ -50,6 +54,8 @@ pub struct Epoll {
     delays: Option<Box<ReceiveDelays>>,
     /// TCP's congestion control, if not the system's.
     congestion: Option<String>,
+    /// Threads for files, once a folder is open.
+    files: Option<Box<Pool>>,
 }
 
 #[derive(Debug)]
@@ -69,6 +75,8 @@ enum State {
     Connecting,
     Open,
     Listening,
+    /// Not a socket: it ends a wait when operations on files have completed.
+    Wake,
 }
 
 /// An event whose bytes are not lent yet.
@@ -96,6 +104,7 @@ impl Epoll {
             buffer: vec![0; READ_BYTES],
             delays: None,
             congestion: None,
+            files: None,
         };
         // An old kernel without the call fails here, not in the first wait.
         new.take_ready(Nanos::ZERO)?;
@@ -158,6 +167,7 @@ impl Epoll {
         let interest = match state {
             // Level-triggered: a connection that finds no free descriptor is accepted later.
             State::Listening => libc::EPOLLIN as u32,
+            State::Wake => (libc::EPOLLIN | libc::EPOLLET) as u32,
             state => interest(state == State::Connecting),
         };
         if let Err(error) = self.control(libc::EPOLL_CTL_ADD, fd, id, interest) {
@@ -276,7 +286,8 @@ impl Epoll {
             self.taken += 1;
             let found = match slot.state {
                 State::Connecting => self.connected(id),
-                _ => self.readable(id, event),
+                State::Wake => None,
+                State::Open | State::Listening => self.readable(id, event),
             };
             if found.is_some() {
                 return found;
@@ -292,6 +303,14 @@ impl Epoll {
             Ready::Received(id, count) => Event::Received(id, &self.buffer[..count]),
             Ready::Closed(id, why) => Event::Closed(id, why),
         }
+    }
+
+    fn files(&mut self) -> &mut Pool {
+        self.files.as_mut().expect("an id of a folder or a file shows that a folder is open")
+    }
+
+    fn has_completed(&self) -> bool {
+        self.files.as_ref().is_some_and(|files| files.has_completed())
     }
 
     fn accept(&mut self, listener: ConnectionId) -> Option<ConnectionId> {
@@ -434,15 +453,63 @@ impl Io for Epoll {
     }
 }
 
+impl Files for Epoll {
+    fn folder(&mut self, path: &Path) -> io::Result<FolderId> {
+        if self.files.is_none() {
+            let files = Pool::new()?;
+            self.register(files.wake()?, State::Wake)?;
+            self.files = Some(Box::new(files));
+        }
+        self.files().handles.folder(path)
+    }
+
+    fn list(&mut self, folder: FolderId) -> io::Result<Vec<Listed>> {
+        self.files().handles.list(folder)
+    }
+
+    fn open(&mut self, folder: FolderId, name: &str, how: Open) -> io::Result<FileId> {
+        self.files().handles.open(folder, name, how)
+    }
+
+    fn close_file(&mut self, file: FileId) {
+        self.files().handles.close(file);
+    }
+
+    fn room(&self) -> usize {
+        self.files.as_ref().map_or(MOST_IN_PROGRESS, |files| files.room())
+    }
+
+    fn begin(&mut self, file: FileId, operation: Operation, token: u64) {
+        let files = self.files();
+        let running = files.handles.operation(file, operation, token);
+        files.begin(running);
+    }
+
+    fn remove(&mut self, folder: FolderId, name: &str, token: u64) {
+        let files = self.files();
+        match files.handles.removal(folder, name, token) {
+            Ok(running) => files.begin(running),
+            Err(error) => files.fail(token, error),
+        }
+    }
+
+    fn next_completion(&mut self) -> Option<Completion> {
+        self.files.as_mut()?.next()
+    }
+}
+
 impl Poll for Epoll {
     fn poll(&mut self, longest: Nanos) {
-        let is_known = !self.failed.is_empty() || !self.again.is_empty();
+        let is_known = !self.failed.is_empty() || !self.again.is_empty() || self.has_completed();
         let longest = if is_known { Nanos::ZERO } else { longest };
         self.take_ready(longest).expect("waiting on an epoll instance of ours does not fail");
+        if let Some(files) = &mut self.files {
+            files.collect();
+        }
     }
 
     fn has_found(&self) -> bool {
-        !self.ready.is_empty() || !self.failed.is_empty()
+        !self.ready.is_empty() || !self.failed.is_empty() || self.has_completed()
     }
 
     fn waits(&mut self) -> &mut Waits {

@@ -11,8 +11,12 @@ use std::path::Path;
 
 use crate::io::Io;
 
+pub(crate) use self::handles::{Handle, Handles};
+pub(crate) use self::pool::Pool;
 pub(crate) use self::running::{Call, Running, Work};
 
+mod handles;
+mod pool;
 mod running;
 
 /// The most operations in progress on one [`Files`]; completions that were not taken count.

@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use measure::Random;
+use tempfile::TempDir;
 
 use super::*;
 use crate::files::{
@@ -14,6 +15,9 @@ use crate::simulation::{Disk, Faults};
 
 macro_rules! contract {
     ($($test:ident)*) => {
+        mod over_epoll {
+            $(#[test] fn $test() { super::$test(|timer| super::on_disk(super::epoll(timer))) })*
+        }
         mod over_simulation {
             $(#[test] fn $test() { super::$test(|_| super::in_memory(super::Faults::default())) })*
         }
@@ -48,16 +52,24 @@ contract! {
     dropping_it_ends_what_is_in_progress
 }
 
-/// An implementation with an open folder.
+/// An implementation with an open folder, which is removed at the end.
 struct Place<I> {
     io: I,
     folder: FolderId,
+    path: Option<TempDir>,
+}
+
+fn on_disk<I: Files>(io: Option<I>) -> Option<Place<I>> {
+    let mut io = io?;
+    let path = tempfile::tempdir().unwrap();
+    let folder = io.folder(path.path()).unwrap();
+    Some(Place { io, folder, path: Some(path) })
 }
 
 fn in_memory(faults: Faults) -> Option<Place<Simulation<Nobody>>> {
     let mut io = simulation().with_disk(Disk::new(7).with_faults(faults));
     let folder = io.folder(Path::new("anywhere")).unwrap();
-    Some(Place { io, folder })
+    Some(Place { io, folder, path: None })
 }
 
 impl<I: Files> Place<I> {
@@ -416,6 +428,45 @@ fn dropping_it_ends_what_is_in_progress<I: Files>(open: impl Fn(Timer) -> Option
             let now = place.io.now();
             place.io.wait(now);
         }
-        drop(place);
+        let Place { io, path, .. } = place;
+        drop(io);
+        // Nothing is made in it any more.
+        path.into_iter().for_each(|path| path.close().unwrap());
     }
+}
+
+#[test]
+fn operations_by_threads_allocate_nothing() {
+    allocate_nothing(on_disk(epoll(Timer::Sleep)));
+}
+
+/// Counts the allocations of the thread that begins operations and takes completions.
+fn allocate_nothing(place: Option<Place<impl Files>>) {
+    let Some(mut place) = place else { return };
+    let file = place.new_file("a");
+    let mut buffers: Vec<Vec<u8>> = (0..200).map(|_| vec![0; 512]).collect();
+    let mut rounds = |count| {
+        for round in 0..count {
+            while let Some(buffer) = buffers.pop() {
+                let at = buffers.len() as u64 * 512;
+                let operation = match round % 2 {
+                    0 => Operation::Write { at, bytes: buffer },
+                    _ => Operation::Read { at, buffer },
+                };
+                place.io.begin(file, operation, at);
+            }
+            place.io.begin(file, Operation::Sync, 0);
+            for _ in 0..201 {
+                let Completion { result, buffer, .. } = completion(&mut place.io);
+                result.unwrap();
+                // A sync has no buffer.
+                if !buffer.is_empty() {
+                    buffers.push(buffer);
+                }
+            }
+        }
+    };
+    rounds(20);
+    let counted = allocation_counter::measure(|| rounds(20));
+    assert_eq!(counted.count_total, 0, "{counted:?}");
 }

@@ -120,6 +120,11 @@ impl<F> Running<F> {
         (length <= self.moved).then_some(Ok(self.moved))
     }
 
+    /// True if this syncs a file and its name.
+    pub(crate) fn makes_durable(&self) -> bool {
+        matches!(self.work, Work::Sync { .. } | Work::SyncFolder)
+    }
+
     /// Returns the bytes that are still to be written, and their position.
     pub(crate) fn unwritten(&self) -> Option<(u64, &[u8])> {
         match &self.work {

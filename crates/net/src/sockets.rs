@@ -2,9 +2,11 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 
 use measure::{Histogram, Instant};
 
+use crate::files::{Completion, FileId, Files, FolderId, Listed, Open, Operation};
 use crate::io::{ConnectionId, Endpoint, Event, Io, Listener};
 use crate::{Epoll, Timer, Uring, Waited};
 
@@ -172,6 +174,64 @@ impl Io for Sockets {
         match self {
             Sockets::Epoll(io) => io.next_event(),
             Sockets::Uring(io) => io.next_event(),
+        }
+    }
+}
+
+impl Files for Sockets {
+    fn folder(&mut self, path: &Path) -> io::Result<FolderId> {
+        match self {
+            Sockets::Epoll(io) => io.folder(path),
+            Sockets::Uring(io) => io.folder(path),
+        }
+    }
+
+    fn list(&mut self, folder: FolderId) -> io::Result<Vec<Listed>> {
+        match self {
+            Sockets::Epoll(io) => io.list(folder),
+            Sockets::Uring(io) => io.list(folder),
+        }
+    }
+
+    fn open(&mut self, folder: FolderId, name: &str, how: Open) -> io::Result<FileId> {
+        match self {
+            Sockets::Epoll(io) => io.open(folder, name, how),
+            Sockets::Uring(io) => io.open(folder, name, how),
+        }
+    }
+
+    fn close_file(&mut self, file: FileId) {
+        match self {
+            Sockets::Epoll(io) => io.close_file(file),
+            Sockets::Uring(io) => io.close_file(file),
+        }
+    }
+
+    fn room(&self) -> usize {
+        match self {
+            Sockets::Epoll(io) => io.room(),
+            Sockets::Uring(io) => io.room(),
+        }
+    }
+
+    fn begin(&mut self, file: FileId, operation: Operation, token: u64) {
+        match self {
+            Sockets::Epoll(io) => io.begin(file, operation, token),
+            Sockets::Uring(io) => io.begin(file, operation, token),
+        }
+    }
+
+    fn remove(&mut self, folder: FolderId, name: &str, token: u64) {
+        match self {
+            Sockets::Epoll(io) => io.remove(folder, name, token),
+            Sockets::Uring(io) => io.remove(folder, name, token),
+        }
+    }
+
+    fn next_completion(&mut self) -> Option<Completion> {
+        match self {
+            Sockets::Epoll(io) => io.next_completion(),
+            Sockets::Uring(io) => io.next_completion(),
         }
     }
 }

@@ -22,10 +22,12 @@ use crate::socket::{self, why_not_connected};
 use crate::timer::{self, Poll, Timer, Waited, Waits};
 
 use self::buffers::{Buffer, Buffers};
+use self::files::FileCalls;
 use self::operation::{Kind, Operation};
 use self::ring::Ring;
 
 mod buffers;
+mod files;
 mod operation;
 mod refusal;
 mod ring;
@@ -79,6 +81,8 @@ pub struct Uring {
     spare: Vec<Vec<u8>>,
     /// TCP's congestion control, if not the system's.
     congestion: Option<String>,
+    /// Files, once a folder is open.
+    files: Option<Box<FileCalls>>,
 }
 
 #[derive(Debug)]
@@ -152,6 +156,7 @@ impl Uring {
             // A full batch may come long after the warm-up, such as after a pause.
             spare: (0..BATCH).map(|_| Vec::with_capacity(USUAL)).collect(),
             congestion: None,
+            files: None,
         })
     }
 
@@ -339,6 +344,10 @@ impl Uring {
             let Operation { kind, generation, id } = Operation::unpack(entry.user_data());
             match kind {
                 Kind::Cancel => {}
+                Kind::File => {
+                    let files = self.files.as_mut().expect("a call on a file was queued");
+                    files.completed(id.0, entry.result());
+                }
                 Kind::Send => {
                     let slot = &mut self.slots[id.0 as usize];
                     assert_eq!(
@@ -399,7 +408,7 @@ impl Uring {
                 None
             }
             Kind::Receive => self.received(id, buffer, entry),
-            Kind::Send | Kind::Cancel => unreachable!("`collect` keeps them"),
+            Kind::Send | Kind::Cancel | Kind::File => unreachable!("`collect` keeps them"),
         }
     }
 
@@ -527,6 +536,7 @@ impl Slot {
 
 impl Poll for Uring {
     fn poll(&mut self, longest: Nanos) {
+        self.queue_calls();
         let longest = if self.has_found() { Nanos::ZERO } else { longest };
         self.offer();
         if longest != Nanos::ZERO || self.ring.has_work() {
@@ -536,7 +546,7 @@ impl Poll for Uring {
     }
 
     fn has_found(&self) -> bool {
-        !self.ready.is_empty() || !self.failed.is_empty()
+        !self.ready.is_empty() || !self.failed.is_empty() || self.has_completed()
     }
 
     fn waits(&mut self) -> &mut Waits {
@@ -645,6 +655,8 @@ impl Drop for Uring {
     /// Ends every operation, so that none outlives the memory that it uses, and closes connections
     /// at the same time as their sockets.
     fn drop(&mut self) {
+        // Before the rest: it enters the kernel, which then begins everything that is queued.
+        self.end_calls();
         let at_most = Timespec::new().sec(1);
         let submitter = self.ring.io_uring().submitter();
         // "Nothing to cancel" is not an error. If the time is over, the kernel ends the operations

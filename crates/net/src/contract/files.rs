@@ -18,6 +18,11 @@ macro_rules! contract {
         mod over_epoll {
             $(#[test] fn $test() { super::$test(|timer| super::on_disk(super::epoll(timer))) })*
         }
+        mod over_uring {
+            $(#[test] fn $test() {
+                super::$test(|timer| super::on_disk(super::uring(stringify!($test), timer)))
+            })*
+        }
         mod over_simulation {
             $(#[test] fn $test() { super::$test(|_| super::in_memory(super::Faults::default())) })*
         }
@@ -438,6 +443,11 @@ fn dropping_it_ends_what_is_in_progress<I: Files>(open: impl Fn(Timer) -> Option
 #[test]
 fn operations_by_threads_allocate_nothing() {
     allocate_nothing(on_disk(epoll(Timer::Sleep)));
+}
+
+#[test]
+fn operations_by_the_ring_allocate_nothing() {
+    allocate_nothing(on_disk(uring("operations_by_the_ring_allocate_nothing", Timer::Sleep)));
 }
 
 /// Counts the allocations of the thread that begins operations and takes completions.

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString};
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsRawFd, IntoRawFd};
+use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
@@ -110,6 +110,10 @@ impl Handles {
 }
 
 impl Handle {
+    pub(crate) fn descriptor(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+
     pub(crate) fn folder(&self) -> &Handle {
         self.folder.as_ref().expect("only files are synced, and each is in a folder")
     }

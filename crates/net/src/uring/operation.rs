@@ -20,11 +20,26 @@ pub(super) enum Kind {
     Send,
     Writable,
     Cancel,
+    /// A call on a file: its id is the number of the operation that it belongs to.
+    File,
 }
 
 impl Kind {
-    pub(super) const ALL: [Kind; 6] =
-        [Kind::Connect, Kind::Accept, Kind::Receive, Kind::Send, Kind::Writable, Kind::Cancel];
+    pub(super) const ALL: [Kind; 7] = [
+        Kind::Connect,
+        Kind::Accept,
+        Kind::Receive,
+        Kind::Send,
+        Kind::Writable,
+        Kind::Cancel,
+        Kind::File,
+    ];
+}
+
+/// The packed id of the call of an operation on a file. It needs no generation: the number is not
+/// used again before the call has completed.
+pub(super) fn of_file(number: u32) -> u64 {
+    Operation { kind: Kind::File, generation: 0, id: ConnectionId(number) }.pack()
 }
 
 impl Operation {

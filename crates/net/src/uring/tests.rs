@@ -10,8 +10,8 @@ use scopeguard::defer;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 
 use super::*;
-use crate::Epoll;
 use crate::contract::{Told, connected, next_until, uring};
+use crate::{Epoll, Files, Open};
 
 /// Answers each number that a connection sends with five thousand copies of it, and closes some
 /// connections midway.
@@ -207,4 +207,21 @@ fn it_reports_when_held_back_bytes_were_handed_over() {
     clock::sleep_until(clock::now() + Nanos::from_millis(1));
     let now = io.now();
     assert!(io.handed_over().is_some_and(|at| waited <= at && at <= now));
+}
+
+#[test]
+fn a_file_is_truncated_even_if_the_kernel_cannot_do_it_by_the_ring() {
+    let test = "a_file_is_truncated_even_if_the_kernel_cannot_do_it_by_the_ring";
+    let Some(mut io) = uring(test, Timer::Sleep) else { return };
+    let path = tempfile::tempdir().unwrap();
+    let folder = io.folder(path.path()).unwrap();
+    let file = io.open(folder, "a", Open::New).unwrap();
+    io.files.as_mut().unwrap().truncates = false;
+    for (length, token) in [(1_000, 1), (10, 2)] {
+        io.begin(file, crate::Operation::Truncate { length }, token);
+        io.wait(clock::now() + Nanos::from_secs(10));
+        let done = io.next_completion().unwrap();
+        assert_eq!((done.token, done.result.unwrap()), (token, 0));
+        assert_eq!(io.list(folder).unwrap()[0].length, length);
+    }
 }

@@ -12,6 +12,10 @@ use net::Closed;
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Slot(pub u32);
 
+/// The index of an endpoint among those of its pool.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Node(pub u32);
+
 /// The identifier of one outstanding request; chosen by the shard, returned by the driver.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Token(pub u32);
@@ -129,6 +133,16 @@ pub struct Done {
     pub why: &'static str,
 }
 
+/// The terms of a connection that the network has established, or that has been secured.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Opening<'a> {
+    /// The endpoint that it leads to.
+    pub node: Node,
+    /// The protocol that TLS's ALPN chose of [`Driver::alpn`]; `None` without TLS, or if the peer chose
+    /// none.
+    pub alpn: Option<&'a [u8]>,
+}
+
 /// A driver's results, collected in buffers that the caller reuses.
 #[derive(Debug, Default)]
 pub struct Reports {
@@ -138,7 +152,7 @@ pub struct Reports {
     /// Requests that the peer has not processed, by the rules of the protocol: they are sent again,
     /// on another connection.
     pub again: Vec<Token>,
-    /// Bytes for the peer that belong to no request, such as a handshake's.
+    /// Bytes for the peer: requests, and bytes that belong to no request, such as a handshake's.
     pub wire: Vec<u8>,
 }
 
@@ -155,9 +169,12 @@ pub enum Next {
     /// The peer sent bytes that belong to no request: what follows cannot be matched to one.
     Unasked,
     /// It cannot carry requests yet: it is still being secured.
-    Pending,
-    /// It is secured, and can carry requests from now on.
-    Ready(Handshake),
+    Securing,
+    /// It cannot carry requests yet: the protocol's own handshake is in progress. Has the TLS
+    /// handshake if that has just ended.
+    Greeting(Option<Handshake>),
+    /// It can carry requests from now on. Has the TLS handshake if that has just ended.
+    Ready(Option<Handshake>),
     /// It is of no use any more. Gives the outcome of the requests on it, and the reason.
     Fail(Outcome, &'static str),
 }
@@ -185,21 +202,22 @@ impl std::error::Error for Fault {}
 
 /// An implementation of one protocol for the slots of one pool, without I/O.
 ///
-/// The driver knows what to send and what a response means; it never knows the time.
+/// The driver knows what to send and what a response means; it never knows the time. What it writes
+/// is appended to [`Reports::wire`]. A driver of TLS ([`tls::Secured`]) encrypts all of it.
 pub trait Driver {
-    /// The number of further requests that this slot's connection can carry now.
+    /// The number of further requests that this slot's connection can carry now, or a new one if it
+    /// has none. The peer may change it with anything that it sends.
     fn room(&self, slot: Slot) -> usize;
 
-    /// Handles a new connection of the slot. It can carry requests at once (`Continue`), or it is
-    /// `Pending` until `receive` returns something else. Bytes to send for that are appended to
-    /// `wire`.
-    fn opened(&mut self, _slot: Slot, _wire: &mut Vec<u8>) -> Next {
+    /// Handles a new connection of the slot. It can carry requests at once (`Continue`), or not
+    /// before `receive` returns [`Next::Ready`].
+    fn opened(&mut self, _slot: Slot, _opening: Opening<'_>, _reports: &mut Reports) -> Next {
         Next::Continue
     }
 
-    /// Appends the next request to `wire` and remembers its token until it completes. Returns the
-    /// request's label.
-    fn start(&mut self, slot: Slot, asked: Asked, wire: &mut Vec<u8>) -> Result<Label, Fault>;
+    /// Writes the next request and remembers its token until it completes. Returns the request's
+    /// label.
+    fn start(&mut self, slot: Slot, asked: Asked, reports: &mut Reports) -> Result<Label, Fault>;
 
     /// Processes bytes from the peer, and reports the requests whose responses begin or complete.
     fn receive(&mut self, slot: Slot, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault>;
@@ -209,13 +227,25 @@ pub trait Driver {
         false
     }
 
-    /// Prepares the orderly close of the slot's connection by us. The protocol's closing
-    /// message is appended to `wire`.
-    fn leaves(&mut self, _slot: Slot, _wire: &mut Vec<u8>) {}
+    /// Prepares the orderly close of the slot's connection by us: writes the protocol's closing
+    /// message.
+    fn leaves(&mut self, _slot: Slot, _reports: &mut Reports) {}
 
     /// Handles the loss of the slot's connection, and resets the slot. Reports the requests
     /// outstanding on it as `lost`, except one that the end of the connection completes.
     fn closed(&mut self, slot: Slot, lost: Lost, reports: &mut Reports) -> Result<(), Fault>;
+
+    /// The protocol's names for TLS's ALPN, the preferred one first; empty to offer none.
+    fn alpn(&self) -> &'static [&'static [u8]] {
+        &[]
+    }
+
+    /// True if a connection stays in use after a response that arrived before our bytes were completely
+    /// written, as where each message says how long it is. Otherwise the peer would take the rest of
+    /// a request for another one.
+    fn outlives_early_responses(&self) -> bool {
+        false
+    }
 
     /// Closed loop: the think time of the next request's user, in addition to the load's own.
     fn delay(&mut self) -> Result<Nanos, Fault> {
@@ -235,6 +265,61 @@ pub trait Driver {
     /// True if the workload wants no more requests to be started.
     fn has_stopped(&self) -> bool {
         false
+    }
+}
+
+/// One type for the drivers of several protocols. Its calls cost less than a system call by far.
+impl<D: Driver + ?Sized> Driver for Box<D> {
+    fn room(&self, slot: Slot) -> usize {
+        (**self).room(slot)
+    }
+
+    fn opened(&mut self, slot: Slot, opening: Opening<'_>, reports: &mut Reports) -> Next {
+        (**self).opened(slot, opening, reports)
+    }
+
+    fn start(&mut self, slot: Slot, asked: Asked, reports: &mut Reports) -> Result<Label, Fault> {
+        (**self).start(slot, asked, reports)
+    }
+
+    fn receive(&mut self, slot: Slot, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault> {
+        (**self).receive(slot, bytes, reports)
+    }
+
+    fn is_doubtful(&self, slot: Slot) -> bool {
+        (**self).is_doubtful(slot)
+    }
+
+    fn leaves(&mut self, slot: Slot, reports: &mut Reports) {
+        (**self).leaves(slot, reports);
+    }
+
+    fn closed(&mut self, slot: Slot, lost: Lost, reports: &mut Reports) -> Result<(), Fault> {
+        (**self).closed(slot, lost, reports)
+    }
+
+    fn alpn(&self) -> &'static [&'static [u8]] {
+        (**self).alpn()
+    }
+
+    fn outlives_early_responses(&self) -> bool {
+        (**self).outlives_early_responses()
+    }
+
+    fn delay(&mut self) -> Result<Nanos, Fault> {
+        (**self).delay()
+    }
+
+    fn prepare(&mut self) -> Result<bool, Fault> {
+        (**self).prepare()
+    }
+
+    fn is_scripted(&self) -> bool {
+        (**self).is_scripted()
+    }
+
+    fn has_stopped(&self) -> bool {
+        (**self).has_stopped()
     }
 }
 

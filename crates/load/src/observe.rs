@@ -92,8 +92,11 @@ pub trait Observer {
     /// A request has taken longer than its timeout; its answer is still awaited.
     fn overdue(&mut self, _of: Of, _intended: Instant) {}
     fn connected(&mut self, _of: Of, _now: Instant, _took: Nanos) {}
-    /// A connection is ready for requests; `took` is the time since the network connected it.
+    /// A connection is secured; `took` is the time since the network connected it.
     fn secured(&mut self, _of: Of, _took: Nanos, _handshake: Handshake) {}
+    /// The protocol's own handshake has ended; `took` is the time since the connection was established
+    /// or secured.
+    fn greeted(&mut self, _of: Of, _took: Nanos) {}
     fn disconnected(&mut self, _of: Of, _now: Instant) {}
     /// A turn of the loop has ended.
     fn turn(&mut self, _now: Instant, _turn: Turn) {}
@@ -149,6 +152,10 @@ impl<A: Observer> Observer for Option<A> {
 
     fn secured(&mut self, of: Of, took: Nanos, handshake: Handshake) {
         self.iter_mut().for_each(|a| a.secured(of, took, handshake));
+    }
+
+    fn greeted(&mut self, of: Of, took: Nanos) {
+        self.iter_mut().for_each(|a| a.greeted(of, took));
     }
 
     fn disconnected(&mut self, of: Of, now: Instant) {
@@ -215,6 +222,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn secured(&mut self, of: Of, took: Nanos, handshake: Handshake) {
         self.0.secured(of, took, handshake);
         self.1.secured(of, took, handshake);
+    }
+
+    fn greeted(&mut self, of: Of, took: Nanos) {
+        self.0.greeted(of, took);
+        self.1.greeted(of, took);
     }
 
     fn disconnected(&mut self, of: Of, now: Instant) {

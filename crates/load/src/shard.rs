@@ -108,7 +108,6 @@ pub struct Shard<'a, I, D, O> {
     preparing: usize,
     // Reused by the loop's calls, so that an iteration allocates nothing.
     reports: Reports,
-    wire: Vec<u8>,
     /// The requests of this iteration that the network may still hold back, oldest first.
     held_back: Vec<Token>,
 }
@@ -158,7 +157,6 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             scripted: Nanos::ZERO,
             preparing: 0,
             reports: Reports::default(),
-            wire: Vec::new(),
             held_back: Vec::new(),
         }
     }
@@ -390,10 +388,9 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         let pool = &mut self.pools[request.pool as usize];
         let &mut Request { number, label, again, .. } = request;
         let asked = Asked { token, number, label, again };
-        self.wire.clear();
         if pool.driver.is_scripted() {
             let begun = self.io.now();
-            request.label = pool.driver.start(request.slot, asked, &mut self.wire)?;
+            request.label = pool.driver.start(request.slot, asked, &mut self.reports)?;
             left = self.io.now();
             self.scripted += left - begun;
             // The script's time counts as our lateness, not as the target's response time.
@@ -401,15 +398,15 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
                 request.sent = left;
             }
         } else {
-            request.label = pool.driver.start(request.slot, asked, &mut self.wire)?;
+            request.label = pool.driver.start(request.slot, asked, &mut self.reports)?;
         }
-        self.io.send(connection, &self.wire);
+        let wire = &mut self.reports.wire;
+        self.io.send(connection, wire);
         match again {
-            false => {
-                self.observer.sent(pool.of, request.intended, request.sent, self.wire.len());
-            }
-            true => self.observer.sent_again(pool.of, request.sent, self.wire.len()),
+            false => self.observer.sent(pool.of, request.intended, request.sent, wire.len()),
+            true => self.observer.sent_again(pool.of, request.sent, wire.len()),
         }
+        wire.clear();
         let slot = request.slot;
         let place = pool.place(slot);
         let awaited = place.awaited.take();
@@ -465,7 +462,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         Ok(())
     }
 
-    /// Sends the driver's bytes that belong to no request.
+    /// Sends what the driver has written, apart from a request.
     fn reply(&mut self, connection: ConnectionId) {
         if !self.reports.wire.is_empty() {
             self.io.send(connection, &self.reports.wire);
@@ -473,7 +470,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         }
     }
 
-    /// Continues, secures, retires or closes a connection after something was received on it.
+    /// Continues, prepares, retires or closes a connection after something was received on it.
     fn go_on(
         &mut self,
         connection: ConnectionId,
@@ -485,8 +482,9 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         match next {
             Next::Continue | Next::Close | Next::Retire | Next::Ended => {}
             Next::Unasked => self.connections.count_unasked(),
-            Next::Pending => return Ok(()),
-            Next::Ready(handshake) => return self.secured(index, slot, handshake, now),
+            Next::Securing => return Ok(()),
+            Next::Greeting(secured) => return self.greet(index, slot, secured, now),
+            Next::Ready(secured) => return self.prepared(index, slot, secured, now),
             Next::Fail(outcome, why) => {
                 self.io.close(connection);
                 return self.lose(index, slot, Lost::For(outcome, why), now);
@@ -494,9 +492,9 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         }
         let pool = &mut self.pools[index];
         let is_free = pool.place(slot).outstanding == 0;
-        // A response that came before its request was completely written: the peer would take the
-        // rest of the request for another one.
-        let early = is_free && !self.io.is_flushed(connection);
+        // A response that came before its request was completely written.
+        let early =
+            is_free && !self.io.is_flushed(connection) && !pool.driver.outlives_early_responses();
         let how = match next {
             Next::Ended => Some(Lost::By(Closed::ByPeer)),
             Next::Close | Next::Unasked => Some(Lost::ByUs),
@@ -561,7 +559,8 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             match self.pools[index].place(request.slot).state {
                 State::Open { connection }
                 | State::Connecting { connection, .. }
-                | State::Securing { connection, .. } => self.io.close(connection),
+                | State::Securing { connection, .. }
+                | State::Greeting { connection, .. } => self.io.close(connection),
                 State::Lost | State::Vacant => {
                     unreachable!(
                         "an outstanding request has a connection, or one that is being opened"

@@ -501,7 +501,7 @@ fn explain(failure: &NotMeasured, targets: &[Target], stop: &AtomicBool) -> Fail
                 Some(Unopened::By(Closed::Reset | Closed::ByPeer | Closed::WhileWriting)) => {
                     "it closes connections at once"
                 }
-                Some(Unopened::Unsecured(why)) => why,
+                Some(Unopened::Unprepared(why)) => why,
                 None => "no answer in time (--connect-timeout)",
             };
             let mut addresses: Vec<_> = endpoints.iter().map(|e| e.address.to_string()).collect();

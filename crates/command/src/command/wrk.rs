@@ -323,7 +323,7 @@ fn explain(failure: &NotMeasured, targets: &[Target]) -> Failure {
             let target = &targets[*target];
             let why = match why {
                 Some(Unopened::By(Closed::Refused)) => "Connection refused",
-                Some(Unopened::Unsecured(why)) => why,
+                Some(Unopened::Unprepared(why)) => why,
                 _ => "Connection timed out",
             };
             let (host, service) = (&target.host, target.service());

@@ -340,9 +340,10 @@ impl<W: HttpWorkload> Driver for Http1<W> {
         if state.closes { 0 } else { self.pipeline.saturating_sub(state.groups) }
     }
 
-    fn start(&mut self, slot: Slot, asked: Asked, wire: &mut Vec<u8>) -> Result<Label, Fault> {
+    fn start(&mut self, slot: Slot, asked: Asked, reports: &mut Reports) -> Result<Label, Fault> {
         let Asked { token, number, label, again } = asked;
         self.expected.clear();
+        let wire = &mut reports.wire;
         let begin = wire.len();
         let mut request = Outgoing { wire, expected: &mut self.expected, label };
         let common = &mut self.common;
@@ -442,6 +443,10 @@ impl<W: HttpWorkload> Driver for Http1<W> {
         (state.tally, state.closes) = (Tally::default(), false);
         debug_assert_eq!(state.groups, 0, "the slot is as new");
         Ok(())
+    }
+
+    fn alpn(&self) -> &'static [&'static [u8]] {
+        &[b"http/1.1"]
     }
 
     #[inline]

@@ -2,7 +2,8 @@
 //!
 //! A [`Secured`] driver passes everything on to its inner driver: unchanged in a plain pool, else
 //! encrypted and decrypted. Handshakes take place between the opening of the network connection and
-//! the first request, and are timed separately. Nothing here reads a clock or a file.
+//! the opening of the inner driver's, and are timed separately. Nothing here reads a clock or a
+//! file.
 //!
 //! Our own code allocates nothing for a request. rustls allocates the bytes of each record that it
 //! encrypts or decrypts, and some tens of kilobytes for a handshake.
@@ -17,7 +18,9 @@ use rustls::pki_types::ServerName;
 use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedStatus};
 use rustls::{ClientConfig, HandshakeKind, ProtocolVersion};
 
-use super::{Asked, Driver, Fault, Handshake, Label, Lost, Next, Outcome, Reports, Slot};
+use super::{
+    Asked, Driver, Fault, Handshake, Label, Lost, Next, Node, Opening, Outcome, Reports, Slot,
+};
 
 pub use self::terms::{Identity, Pem, Terms, Tls, Trust, Version};
 
@@ -48,7 +51,7 @@ struct Pool {
     wants_certificate: Arc<AtomicBool>,
     name: ServerName<'static>,
     slots: Vec<Option<Box<Session>>>,
-    /// A request before encryption.
+    /// What the inner driver writes, before encryption.
     plain: Vec<u8>,
     /// The bytes received: records are decrypted in place.
     arrived: Vec<u8>,
@@ -57,7 +60,11 @@ struct Pool {
 /// One connection.
 struct Session {
     tls: UnbufferedClientConnection,
+    /// The endpoint that it leads to.
+    node: Node,
     stage: Stage,
+    /// True while the inner driver's own handshake is in progress.
+    is_greeting: bool,
     /// The start of a record that is not complete yet.
     partial: Vec<u8>,
     /// The number of records encrypted.
@@ -76,7 +83,7 @@ enum Stage {
     Served,
 }
 
-impl<D> Secured<D> {
+impl<D: Driver> Secured<D> {
     /// Creates a driver without TLS.
     pub fn plain(inner: D) -> Secured<D> {
         Secured { inner, tls: None }
@@ -87,7 +94,7 @@ impl<D> Secured<D> {
     pub fn new(inner: D, slots: usize, tls: &Tls, name: &str) -> Result<Secured<D>, String> {
         let name = ServerName::try_from(name.to_owned())
             .map_err(|_| format!("`{name}` is not a host name or an IP address"))?;
-        let (config, wants_certificate) = tls.of_pool(slots);
+        let (config, wants_certificate) = tls.of_pool(slots, inner.alpn());
         let pool = Pool {
             config,
             wants_certificate,
@@ -106,21 +113,19 @@ impl<D: Driver> Driver for Secured<D> {
         if session.is_some_and(|session| session.is_worn()) { 0 } else { self.inner.room(slot) }
     }
 
-    fn opened(&mut self, slot: Slot, wire: &mut Vec<u8>) -> Next {
-        let Some(pool) = &mut self.tls else { return self.inner.opened(slot, wire) };
-        let session = Session::begin(&pool.config, &pool.name);
+    fn opened(&mut self, slot: Slot, opening: Opening<'_>, reports: &mut Reports) -> Next {
+        let Some(pool) = &mut self.tls else { return self.inner.opened(slot, opening, reports) };
+        let session = Session::begin(&pool.config, &pool.name, opening.node);
         let session = pool.slots[slot.0 as usize].insert(Box::new(session));
-        session.write(wire, Message::Nothing);
-        Next::Pending
+        session.write(&mut reports.wire, Message::Nothing);
+        Next::Securing
     }
 
-    fn start(&mut self, slot: Slot, asked: Asked, wire: &mut Vec<u8>) -> Result<Label, Fault> {
-        let Some(pool) = &mut self.tls else { return self.inner.start(slot, asked, wire) };
-        pool.plain.clear();
-        let label = self.inner.start(slot, asked, &mut pool.plain)?;
-        let session = session(&mut pool.slots, slot);
-        session.write(wire, Message::Request(&pool.plain));
-        Ok(label)
+    fn start(&mut self, slot: Slot, asked: Asked, reports: &mut Reports) -> Result<Label, Fault> {
+        match &mut self.tls {
+            Some(pool) => pool.seal(slot, reports, |sealed| self.inner.start(slot, asked, sealed)),
+            None => self.inner.start(slot, asked, reports),
+        }
     }
 
     fn receive(&mut self, slot: Slot, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault> {
@@ -136,19 +141,19 @@ impl<D: Driver> Driver for Secured<D> {
     fn is_doubtful(&self, slot: Slot) -> bool {
         let Some(pool) = &self.tls else { return self.inner.is_doubtful(slot) };
         let session = pool.slots[slot.0 as usize].as_ref();
-        pool.wants_certificate.load(Ordering::Relaxed)
+        let may_refuse_us = pool.wants_certificate.load(Ordering::Relaxed)
             && session.is_some_and(|session| {
                 session.stage == Stage::Secured
                     && !session.is_tls12()
                     && session.tls.tls13_tickets_received() == 0
-            })
+            });
+        may_refuse_us || self.inner.is_doubtful(slot)
     }
 
-    fn leaves(&mut self, slot: Slot, wire: &mut Vec<u8>) {
-        match &mut self.tls {
-            Some(pool) => session(&mut pool.slots, slot).write(wire, Message::Close),
-            None => self.inner.leaves(slot, wire),
-        }
+    fn leaves(&mut self, slot: Slot, reports: &mut Reports) {
+        let Some(pool) = &mut self.tls else { return self.inner.leaves(slot, reports) };
+        pool.seal(slot, reports, |sealed| self.inner.leaves(slot, sealed));
+        session(&mut pool.slots, slot).write(&mut reports.wire, Message::Close);
     }
 
     /// Handles the loss of the connection. An end that the peer did not announce may be forged: it
@@ -162,6 +167,14 @@ impl<D: Driver> Driver for Secured<D> {
             (lost, _) => lost,
         };
         self.inner.closed(slot, lost, reports)
+    }
+
+    fn alpn(&self) -> &'static [&'static [u8]] {
+        self.inner.alpn()
+    }
+
+    fn outlives_early_responses(&self) -> bool {
+        self.inner.outlives_early_responses()
     }
 
     fn delay(&mut self) -> Result<Nanos, Fault> {
@@ -186,6 +199,26 @@ fn session(slots: &mut [Option<Box<Session>>], slot: Slot) -> &mut Session {
 }
 
 impl Pool {
+    /// Calls the inner driver, and encrypts what it writes.
+    fn seal<T>(
+        &mut self,
+        slot: Slot,
+        reports: &mut Reports,
+        call: impl FnOnce(&mut Reports) -> T,
+    ) -> T {
+        let result = divert(&mut self.plain, reports, call);
+        self.seal_plain(slot, reports);
+        result
+    }
+
+    fn seal_plain(&mut self, slot: Slot, reports: &mut Reports) {
+        if !self.plain.is_empty() {
+            let message = Message::Data(&self.plain);
+            session(&mut self.slots, slot).write(&mut reports.wire, message);
+            self.plain.clear();
+        }
+    }
+
     fn receive<D: Driver>(
         &mut self,
         slot: Slot,
@@ -193,26 +226,53 @@ impl Pool {
         inner: &mut D,
         reports: &mut Reports,
     ) -> Result<Next, Fault> {
+        let next = self.decrypt(slot, bytes, inner, reports)?;
+        self.seal_plain(slot, reports);
         let session = session(&mut self.slots, slot);
-        let arrived = &mut self.arrived;
+        match next {
+            Next::Greeting(_) => session.is_greeting = true,
+            Next::Ready(_) => session.is_greeting = false,
+            Next::Continue if session.is_worn() => return Ok(Next::Retire),
+            _ => {}
+        }
+        Ok(next)
+    }
+
+    /// Hands what it decrypts to the inner driver. What that writes is not encrypted yet: rustls
+    /// does not encrypt while it lends out what it has decrypted.
+    fn decrypt<D: Driver>(
+        &mut self,
+        slot: Slot,
+        bytes: &[u8],
+        inner: &mut D,
+        reports: &mut Reports,
+    ) -> Result<Next, Fault> {
+        let Pool { slots, plain, arrived, .. } = self;
+        let session = session(slots, slot);
         arrived.clear();
         arrived.extend_from_slice(&std::mem::take(&mut session.partial));
         arrived.extend_from_slice(bytes);
         let mut next = match session.stage {
-            Stage::Securing => Next::Pending,
+            Stage::Securing => Next::Securing,
+            Stage::Secured | Stage::Served if session.is_greeting => Next::Greeting(None),
             Stage::Secured | Stage::Served => Next::Continue,
         };
+        // Data that arrived with the end of the handshake, before the inner driver is opened.
+        let mut early = Vec::new();
         let mut done = 0;
-        loop {
+        let mut is_over = false;
+        while !is_over {
             let UnbufferedStatus { mut discard, state, .. } =
                 session.tls.process_tls_records(&mut arrived[done..]);
             match state {
                 Ok(ConnectionState::ReadTraffic(mut traffic)) => {
-                    session.stage = Stage::Served;
                     while let Some(Ok(record)) = traffic.next_record() {
                         discard += record.discard;
-                        if matches!(next, Next::Continue | Next::Pending) {
-                            next = inner.receive(slot, record.payload, reports)?;
+                        if session.stage == Stage::Securing {
+                            early.extend_from_slice(record.payload);
+                        } else {
+                            session.stage = Stage::Served;
+                            next = passed_on(next, slot, record.payload, inner, plain, reports)?;
                         }
                     }
                 }
@@ -222,53 +282,105 @@ impl Pool {
                 Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
                 Ok(ConnectionState::PeerClosed) => {
                     session.has_ended = true;
-                    if !matches!(next, Next::Unasked | Next::Close) {
+                    if !matches!(next, Next::Unasked | Next::Close | Next::Fail(..)) {
                         next = Next::Ended;
                     }
                 }
-                Ok(ConnectionState::WriteTraffic(_)) if session.stage == Stage::Securing => {
-                    session.stage = Stage::Secured;
-                    if next == Next::Pending {
-                        next = Next::Ready(session.handshake());
-                    }
-                }
-                Ok(_) => {
-                    done += discard;
-                    break;
-                }
+                Ok(_) => is_over = true,
                 Err(error) => {
                     session.write_alert(&mut arrived[done + discard..], &mut reports.wire);
                     let outcome = reason::outcome(session.stage, &error);
-                    return Ok(Next::Fail(outcome, reason::of(&error)));
+                    return Ok(Next::Fail(outcome, reason::of(&error, inner.alpn())));
                 }
             }
             done += discard;
+            if session.stage == Stage::Securing && !session.tls.is_handshaking() {
+                session.stage = Stage::Secured;
+                next = session.opened(next, slot, inner, plain, reports);
+                if !early.is_empty() {
+                    session.stage = Stage::Served;
+                    next = passed_on(next, slot, &early, inner, plain, reports)?;
+                }
+            }
         }
         session.partial.extend_from_slice(&arrived[done..]);
-        if next == Next::Continue && session.is_worn() {
-            next = Next::Retire;
-        }
         Ok(next)
     }
+}
+
+/// Calls the inner driver, and adds what it writes to `plain`.
+fn divert<T>(
+    plain: &mut Vec<u8>,
+    reports: &mut Reports,
+    call: impl FnOnce(&mut Reports) -> T,
+) -> T {
+    std::mem::swap(plain, &mut reports.wire);
+    let result = call(reports);
+    std::mem::swap(plain, &mut reports.wire);
+    result
+}
+
+/// Hands data to the inner driver, unless the connection is to be closed.
+fn passed_on<D: Driver>(
+    next: Next,
+    slot: Slot,
+    data: &[u8],
+    inner: &mut D,
+    plain: &mut Vec<u8>,
+    reports: &mut Reports,
+) -> Result<Next, Fault> {
+    if !matches!(next, Next::Continue | Next::Greeting(_) | Next::Ready(_)) {
+        return Ok(next);
+    }
+    let then = divert(plain, reports, |plain| inner.receive(slot, data, plain))?;
+    Ok(match (next, then) {
+        (Next::Greeting(handshake @ Some(_)), Next::Greeting(None)) => Next::Greeting(handshake),
+        (Next::Greeting(handshake @ Some(_)), Next::Ready(None)) => Next::Ready(handshake),
+        (Next::Ready(_), Next::Continue) => next,
+        (_, then) => then,
+    })
 }
 
 /// The data that we send, beyond TLS's own messages.
 #[derive(Clone, Copy)]
 enum Message<'a> {
     Nothing,
-    Request(&'a [u8]),
+    Data(&'a [u8]),
     Close,
 }
 
 impl Session {
-    fn begin(config: &Arc<ClientConfig>, name: &ServerName<'static>) -> Session {
+    fn begin(config: &Arc<ClientConfig>, name: &ServerName<'static>, node: Node) -> Session {
         let tls = UnbufferedClientConnection::new(Arc::clone(config), name.clone());
         Session {
             tls: tls.expect("a configuration that was checked begins handshakes"),
+            node,
             stage: Stage::Securing,
+            is_greeting: false,
             partial: Vec::new(),
             sealed: 0,
             has_ended: false,
+        }
+    }
+
+    /// Opens the inner driver's connection, once this one is secured. Returns the next step.
+    fn opened<D: Driver>(
+        &self,
+        next: Next,
+        slot: Slot,
+        inner: &mut D,
+        plain: &mut Vec<u8>,
+        reports: &mut Reports,
+    ) -> Next {
+        if next != Next::Securing {
+            return next;
+        }
+        let opening = Opening { node: self.node, alpn: self.tls.alpn_protocol() };
+        let handshake = Some(self.handshake());
+        match divert(plain, reports, |plain| inner.opened(slot, opening, plain)) {
+            Next::Continue | Next::Ready(_) => Next::Ready(handshake),
+            Next::Greeting(_) => Next::Greeting(handshake),
+            other => other,
         }
     }
 
@@ -284,7 +396,7 @@ impl Session {
                 Ok(ConnectionState::WriteTraffic(mut traffic)) => {
                     match message {
                         Message::Nothing => {}
-                        Message::Request(plain) => {
+                        Message::Data(plain) => {
                             let records = plain.len() / RECORD + 1;
                             self.sealed += records;
                             let room = plain.len() + records * SEAL;

@@ -55,6 +55,9 @@ pub struct Part {
     pub resumed: u64,
     /// The number of handshakes by the version and cipher that they agreed on.
     pub agreed: BTreeMap<(&'static str, &'static str), u64>,
+    /// The lengths of the protocol's own handshakes, each from when the connection was established or
+    /// secured.
+    pub greeting: Histogram,
     /// The times from `sent` to the first byte of the answer.
     pub first_byte: Histogram,
 }
@@ -182,6 +185,7 @@ impl Part {
             (&mut self.backlog_delay, &other.backlog_delay),
             (&mut self.connect, &other.connect),
             (&mut self.handshake, &other.handshake),
+            (&mut self.greeting, &other.greeting),
             (&mut self.first_byte, &other.first_byte),
         ] {
             into.add(from);

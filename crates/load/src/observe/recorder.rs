@@ -280,6 +280,10 @@ impl Observer for Recorder {
         *part.agreed.entry((handshake.version, handshake.cipher)).or_default() += 1;
     }
 
+    fn greeted(&mut self, of: Of, took: Nanos) {
+        self.part(of).greeting.record(took);
+    }
+
     fn disconnected(&mut self, of: Of, now: Instant) {
         if self.window.contains(now) {
             self.part(of).reconnects += 1;

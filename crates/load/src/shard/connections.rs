@@ -8,7 +8,7 @@ use net::{Closed, ConnectionId, Endpoint, Io};
 
 use super::pool::{Place, Pool, State};
 use super::{LONGEST_WAIT, Shard, completion, never_sent, unanswered};
-use crate::driver::{Driver, Fault, Handshake, Lost, Next, Outcome, Slot, Token};
+use crate::driver::{Driver, Fault, Handshake, Lost, Next, Opening, Outcome, Slot, Token};
 use crate::observe::Observer;
 
 /// The maximum number of connections being opened at once: more would overrun a listener's queue.
@@ -24,8 +24,15 @@ const CAUGHT_UP: Nanos = Nanos::from_millis(10);
 const SHORTEST_MOMENT: Nanos = Nanos::from_millis(500);
 /// The reopening time of a slot that was never tried: before all others.
 const AT_ONCE: Instant = Instant(0);
-/// The reason for a connection that could not be secured in time.
-const LATE: &str = "the TLS handshake took too long (--connect-timeout)";
+/// The reasons for a connection that could not be prepared in time, or was closed meanwhile.
+const LATE: Cut = Cut {
+    securing: "the TLS handshake took too long (--connect-timeout)",
+    greeting: "the handshake of the protocol took too long (--connect-timeout)",
+};
+const CLOSED: Cut = Cut {
+    securing: "closed during the TLS handshake: does it speak TLS?",
+    greeting: "closed during the handshake of the protocol",
+};
 
 /// The state of a shard's connections, beyond their slots.
 #[derive(Debug, Default)]
@@ -47,7 +54,7 @@ pub(super) struct Connections {
 /// The number of failed attempts to connect, by cause, and of connections that we gave up.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Failures {
-    /// The target refused them or closed them at once, or they could not be secured.
+    /// The target refused them or closed them at once, or they could not be prepared.
     pub refused: u64,
     /// Nobody answered.
     pub unreachable: u64,
@@ -65,8 +72,24 @@ pub struct Failures {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Unopened {
     By(Closed),
-    /// It could not be secured.
-    Unsecured(&'static str),
+    /// It could not be secured, or the protocol's own handshake failed.
+    Unprepared(&'static str),
+}
+
+/// The reason why a connection was not prepared, by what was in progress.
+struct Cut {
+    securing: &'static str,
+    greeting: &'static str,
+}
+
+impl Cut {
+    fn of(self, state: State) -> Option<Unopened> {
+        match state {
+            State::Securing { .. } => Some(Unopened::Unprepared(self.securing)),
+            State::Greeting { .. } => Some(Unopened::Unprepared(self.greeting)),
+            State::Lost | State::Vacant | State::Connecting { .. } | State::Open { .. } => None,
+        }
+    }
 }
 
 impl Failures {
@@ -164,9 +187,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
     pub fn unreachable(&self) -> Option<(usize, Option<Unopened>)> {
         let mut pools = self.pools.iter().filter(|pool| !pool.slots.is_empty());
         let pool = pools.find(|pool| !pool.slots.iter().any(Place::is_open))?;
-        let mut states = pool.slots.iter().map(|place| place.state);
-        let is_securing = states.any(|state| matches!(state, State::Securing { .. }));
-        let late = is_securing.then_some(Unopened::Unsecured(LATE));
+        let late = pool.slots.iter().find_map(|place| LATE.of(place.state));
         Some((pool.of.target as usize, pool.failure.or(late)))
     }
 
@@ -232,7 +253,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         connections.owners[name] = Some((index as u32, slot));
     }
 
-    /// Handles a connection that the network has established; its driver may have to secure it
+    /// Handles a connection that the network has established; its driver may have to prepare it
     /// first.
     pub(super) fn opened(&mut self, index: usize, slot: Slot, now: Instant) -> Result<(), Fault> {
         let pool = &mut self.pools[index];
@@ -240,27 +261,59 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
             unreachable!("only a slot that is connecting gets this event")
         };
         self.observer.connected(pool.of, now, now - since);
-        if pool.driver.opened(slot, &mut self.reports.wire) == Next::Pending {
-            pool.set(slot, State::Securing { connection, since, connected: now });
-            self.reply(connection);
-            return Ok(());
+        let opening = Opening { node: pool.node(slot), alpn: None };
+        match pool.driver.opened(slot, opening, &mut self.reports) {
+            Next::Continue => self.ready(connection, index, slot, now),
+            next => {
+                pool.set(slot, State::Securing { connection, since, connected: now });
+                self.reply(connection);
+                self.go_on(connection, index, slot, next, now)
+            }
         }
-        self.ready(connection, index, slot, now)
     }
 
-    pub(super) fn secured(
+    /// Handles the beginning of the protocol's own handshake, after that of TLS if there is one.
+    pub(super) fn greet(
         &mut self,
         index: usize,
         slot: Slot,
-        handshake: Handshake,
+        secured: Option<Handshake>,
         now: Instant,
     ) -> Result<(), Fault> {
         let pool = &mut self.pools[index];
-        let State::Securing { connection, connected, .. } = pool.place(slot).state else {
-            unreachable!("only a slot that is being secured gets ready")
-        };
-        self.observer.secured(pool.of, now - connected, handshake);
-        self.ready(connection, index, slot, now)
+        if let State::Securing { connection, since, connected } = pool.place(slot).state {
+            pool.set(slot, State::Greeting { connection, since, begun: now });
+            if let Some(handshake) = secured {
+                self.observer.secured(pool.of, now - connected, handshake);
+            }
+        }
+        Ok(())
+    }
+
+    /// Handles the end of all handshakes of a connection.
+    pub(super) fn prepared(
+        &mut self,
+        index: usize,
+        slot: Slot,
+        secured: Option<Handshake>,
+        now: Instant,
+    ) -> Result<(), Fault> {
+        let pool = &mut self.pools[index];
+        match pool.place(slot).state {
+            State::Securing { connection, connected, .. } => {
+                if let Some(handshake) = secured {
+                    self.observer.secured(pool.of, now - connected, handshake);
+                }
+                self.ready(connection, index, slot, now)
+            }
+            State::Greeting { connection, begun, .. } => {
+                self.observer.greeted(pool.of, now - begun);
+                self.ready(connection, index, slot, now)
+            }
+            State::Lost | State::Vacant | State::Connecting { .. } | State::Open { .. } => {
+                unreachable!("only a slot that is being prepared gets ready")
+            }
+        }
     }
 
     /// Makes a connection available for requests.
@@ -278,9 +331,11 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         }
         pool.set(slot, State::Open { connection });
         match pool.place(slot).awaited {
+            // What the driver wrote at the opening leaves with the request.
             Some(token) => self.transmit(connection, token, now),
             None => {
                 pool.offer(slot, now);
+                self.reply(connection);
                 Ok(())
             }
         }
@@ -303,7 +358,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         pool.idle.leave(slot);
         let place = &mut pool.slots[slot.0 as usize];
         match place.state {
-            State::Connecting { .. } | State::Securing { .. } => {
+            State::Connecting { .. } | State::Securing { .. } | State::Greeting { .. } => {
                 self.connections.connecting -= 1;
                 self.connections.failures.count(lost);
                 let failure = unopened(place.state, lost);
@@ -407,7 +462,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         slot: Slot,
         now: Instant,
     ) -> Result<(), Fault> {
-        self.pools[index].driver.leaves(slot, &mut self.reports.wire);
+        self.pools[index].driver.leaves(slot, &mut self.reports);
         self.reply(connection);
         self.io.close(connection);
         let pool = &mut self.pools[index];
@@ -468,13 +523,12 @@ fn longer(pause: Nanos) -> Nanos {
 fn unopened(state: State, lost: Lost) -> Option<Unopened> {
     match (state, lost) {
         (_, Lost::TooLate(_)) => None,
-        (_, Lost::For(_, why)) => Some(Unopened::Unsecured(why)),
-        (State::Securing { .. }, Lost::By(Closed::Unreachable)) => Some(Unopened::Unsecured(LATE)),
-        (State::Securing { .. }, Lost::By(_) | Lost::ByUs) => {
-            Some(Unopened::Unsecured("closed during the TLS handshake: does it speak TLS?"))
+        (_, Lost::For(_, why)) => Some(Unopened::Unprepared(why)),
+        (state, Lost::By(Closed::Unreachable)) => {
+            LATE.of(state).or(Some(Unopened::By(Closed::Unreachable)))
         }
-        (_, Lost::By(how)) => Some(Unopened::By(how)),
-        (_, Lost::ByUs) => Some(Unopened::By(Closed::ByPeer)),
+        (state, Lost::By(how)) => CLOSED.of(state).or(Some(Unopened::By(how))),
+        (state, Lost::ByUs) => CLOSED.of(state).or(Some(Unopened::By(Closed::ByPeer))),
     }
 }
 
@@ -485,7 +539,7 @@ impl Unopened {
             Unopened::By(Closed::Unreachable) => "no route, or no answer in time",
             Unopened::By(Closed::Exhausted) => "no free local port or open file here",
             Unopened::By(Closed::ByPeer | Closed::Reset | Closed::WhileWriting) => "closed at once",
-            Unopened::Unsecured(why) => why,
+            Unopened::Unprepared(why) => why,
         }
     }
 }

@@ -7,7 +7,7 @@ use ::measure::{Instant, Nanos};
 use net::{ConnectionId, Endpoint};
 
 use super::{Due, Unopened, Waiting};
-use crate::driver::{Driver, Label, Slot, Token};
+use crate::driver::{Driver, Label, Node, Slot, Token};
 use crate::idle::Idle;
 use crate::observe::Of;
 
@@ -85,6 +85,12 @@ pub(super) enum State {
         since: Instant,
         connected: Instant,
     },
+    /// It is secured, or need not be, and the protocol's own handshake is in progress.
+    Greeting {
+        connection: ConnectionId,
+        since: Instant,
+        begun: Instant,
+    },
     Open {
         connection: ConnectionId,
     },
@@ -146,6 +152,10 @@ impl<D: Driver> Pool<D> {
 
     pub(super) fn endpoint(&self, slot: Slot) -> &Endpoint {
         &self.endpoints[self.slots[slot.0 as usize].endpoint]
+    }
+
+    pub(super) fn node(&self, slot: Slot) -> Node {
+        Node(self.slots[slot.0 as usize].endpoint as u32)
     }
 
     /// Counts a failure to connect, and moves the slot to another endpoint, if there is one: this one
@@ -235,7 +245,10 @@ impl<D: Driver> Pool<D> {
                 most.is_none_or(|most| place.carried < most) && 0 < self.driver.room(slot)
             }
             State::Vacant => true,
-            State::Lost | State::Connecting { .. } | State::Securing { .. } => false,
+            State::Lost
+            | State::Connecting { .. }
+            | State::Securing { .. }
+            | State::Greeting { .. } => false,
         };
         if !has_room {
             self.idle.leave(slot);
@@ -252,9 +265,9 @@ impl State {
     /// Returns the connection that is being opened, and since when.
     pub(super) fn attempt(self) -> Option<(ConnectionId, Instant)> {
         match self {
-            State::Connecting { connection, since } | State::Securing { connection, since, .. } => {
-                Some((connection, since))
-            }
+            State::Connecting { connection, since }
+            | State::Securing { connection, since, .. }
+            | State::Greeting { connection, since, .. } => Some((connection, since)),
             State::Lost | State::Vacant | State::Open { .. } => None,
         }
     }

@@ -23,6 +23,7 @@ mod scenarios;
 mod secured;
 mod server;
 mod sockets;
+mod toy;
 
 const SECOND: Nanos = Nanos::SECOND;
 const SERVICE: Nanos = Nanos::from_micros(100);

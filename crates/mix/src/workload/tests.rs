@@ -122,14 +122,12 @@ fn bodies_that_are_searched_are_not_kept() {
     let mut driver = Http1::new(CONNECTIONS as usize, Checked::new(request, checks));
     let mut reports = Reports::default();
     let piece = [b'.'; 16 * 1024];
-    let mut receive = |driver: &mut Http1<Checked>, slot: u32, bytes: &[u8]| {
-        driver.receive(Slot(slot), bytes, &mut reports).unwrap();
-    };
     let counted = allocation_counter::measure(|| {
         for slot in 0..CONNECTIONS {
             let asked = Asked { token: Token(slot), number: 0, label: Label::NONE, again: false };
-            driver.start(Slot(slot), asked, &mut Vec::with_capacity(100)).unwrap();
-            receive(&mut driver, slot, b"HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n");
+            driver.start(Slot(slot), asked, &mut reports).unwrap();
+            let head = b"HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n";
+            driver.receive(Slot(slot), head, &mut reports).unwrap();
         }
         for index in 0..64 {
             for slot in 0..CONNECTIONS {
@@ -139,7 +137,7 @@ fn bodies_that_are_searched_are_not_kept() {
                     (31, _) => piece[..3].copy_from_slice(b"dle"),
                     _ => {}
                 }
-                receive(&mut driver, slot, &piece);
+                driver.receive(Slot(slot), &piece, &mut reports).unwrap();
             }
         }
     });
@@ -153,7 +151,7 @@ fn bodies_that_are_searched_are_not_kept() {
 fn outcome(workload: impl HttpWorkload, label: Label, slices: &[&[u8]]) -> Outcome {
     let (mut driver, mut reports) = (Http1::new(1, workload), Reports::default());
     let asked = Asked { token: Token(1), number: 0, label, again: false };
-    driver.start(Slot(0), asked, &mut Vec::new()).unwrap();
+    driver.start(Slot(0), asked, &mut reports).unwrap();
     for slice in slices {
         driver.receive(Slot(0), slice, &mut reports).unwrap();
     }

@@ -12,9 +12,9 @@ fn check(slices: &[&str]) -> String {
 
 fn check_method(method: &str, slices: &[&str]) -> String {
     let mut driver = Http1::new(1, Static::new(method, "/", &[("Host", "x")], b""));
-    let (mut wire, mut reports) = (Vec::new(), Reports::default());
-    driver.start(SLOT, ASKED, &mut wire).unwrap();
-    assert_eq!(wire, format!("{method} / HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes());
+    let mut reports = Reports::default();
+    driver.start(SLOT, ASKED, &mut reports).unwrap();
+    assert_eq!(reports.wire, format!("{method} / HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes());
     let mut next = Next::Continue;
     for slice in slices {
         next = driver.receive(SLOT, slice.as_bytes(), &mut reports).unwrap();
@@ -171,7 +171,7 @@ fn unrequested_bytes_close_the_connection_and_fail_no_request() {
     assert!(reports.begun.is_empty() && reports.done.is_empty());
     assert_eq!(driver.receive(SLOT, b"", &mut reports), Ok(Next::Continue));
     for token in [1, 2] {
-        driver.start(SLOT, Asked { token: Token(token), ..ASKED }, &mut Vec::new()).unwrap();
+        driver.start(SLOT, Asked { token: Token(token), ..ASKED }, &mut reports).unwrap();
     }
     let stray = [answer, answer, answer].concat();
     assert_eq!(driver.receive(SLOT, &stray, &mut reports), Ok(Next::Unasked));
@@ -226,9 +226,9 @@ fn requests_that_are_sent_together_are_done_with_the_last_response() {
     for cut in 0..THREE_ANSWERS.len() {
         let three = Three { wanted: Some(Wanted::Body), ..Three::default() };
         let mut driver = Http1::new(1, three).with_pipeline(2);
-        let (mut wire, mut reports) = (Vec::new(), Reports::default());
-        let label = driver.start(SLOT, ASKED, &mut wire).unwrap();
-        assert_eq!((wire.as_slice(), label, driver.room(SLOT)), (&b"000"[..], Label(3), 1));
+        let mut reports = Reports::default();
+        let label = driver.start(SLOT, ASKED, &mut reports).unwrap();
+        assert_eq!((&*reports.wire, label, driver.room(SLOT)), (&b"000"[..], Label(3), 1));
         let (a, b) = THREE_ANSWERS.as_bytes().split_at(cut);
         driver.receive(SLOT, a, &mut reports).unwrap();
         driver.receive(SLOT, b, &mut reports).unwrap();
@@ -256,9 +256,9 @@ fn requests_that_are_sent_together_are_done_with_the_last_response() {
 #[test]
 fn a_group_that_is_cut_off_fails_as_one_and_its_workload_gets_each_failure() {
     let mut driver = Http1::new(1, Three::default()).with_pipeline(2);
-    let (mut wire, mut reports) = (Vec::new(), Reports::default());
-    driver.start(SLOT, ASKED, &mut wire).unwrap();
-    driver.start(SLOT, Asked { token: Token(8), ..ASKED }, &mut wire).unwrap();
+    let mut reports = Reports::default();
+    driver.start(SLOT, ASKED, &mut reports).unwrap();
+    driver.start(SLOT, Asked { token: Token(8), ..ASKED }, &mut reports).unwrap();
     assert_eq!(driver.room(SLOT), 0);
     driver.receive(SLOT, &THREE_ANSWERS.as_bytes()[..60], &mut reports).unwrap();
     driver.closed(SLOT, Lost::TooLate(Token(8)), &mut reports).unwrap();
@@ -274,7 +274,7 @@ fn a_body_longer_than_allowed_is_malformed_with_the_reason() {
     let request = Static::new("GET", "/", &[], b"");
     let mut driver = Http1::new(1, request).with_most_body(4);
     let mut reports = Reports::default();
-    driver.start(SLOT, ASKED, &mut Vec::new()).unwrap();
+    driver.start(SLOT, ASKED, &mut reports).unwrap();
     let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
     assert_eq!(driver.receive(SLOT, answer, &mut reports), Ok(Next::Close));
     let [Done { outcome: Outcome::Malformed, why, .. }] = reports.done[..] else { panic!() };
@@ -287,7 +287,7 @@ fn a_too_long_body_that_would_last_until_the_close_answers_no_other_request() {
     let mut driver = Http1::new(1, request).with_pipeline(2).with_most_body(4);
     let mut reports = Reports::default();
     for token in [1, 2] {
-        driver.start(SLOT, Asked { token: Token(token), ..ASKED }, &mut Vec::new()).unwrap();
+        driver.start(SLOT, Asked { token: Token(token), ..ASKED }, &mut reports).unwrap();
     }
     let answer = b"HTTP/1.1 200 OK\r\n\r\nuntil the close";
     assert_eq!(driver.receive(SLOT, answer, &mut reports), Ok(Next::Close));
@@ -351,7 +351,7 @@ fn requests_behind_an_announced_close_are_sent_again_as_they_were() {
         let mut reports = Reports::default();
         for number in 1..=4 {
             let asked = Asked { token: Token(number), number: number.into(), ..ASKED };
-            driver.start(SLOT, asked, &mut Vec::new()).unwrap();
+            driver.start(SLOT, asked, &mut reports).unwrap();
         }
         let bytes = [OK, LAST].concat().into_bytes();
         let (a, b) = bytes.split_at(cut);
@@ -362,13 +362,13 @@ fn requests_behind_an_announced_close_are_sent_again_as_they_were() {
         assert_eq!(done, [(1, Outcome::Ok), (2, Outcome::Status)], "cut at {cut}");
         assert_eq!(reports.again, [Token(3), Token(4)], "cut at {cut}");
         assert_eq!(driver.room(SLOT), 4);
-        let mut wire = Vec::new();
+        reports.wire.clear();
         for number in [3, 5, 4] {
             let again = number != 5;
             let asked = Asked { token: Token(number), number: number.into(), again, ..ASKED };
-            driver.start(SLOT, asked, &mut wire).unwrap();
+            driver.start(SLOT, asked, &mut reports).unwrap();
         }
-        assert_eq!(paths(&wire), ["3", "5", "4"], "cut at {cut}");
+        assert_eq!(paths(&reports.wire), ["3", "5", "4"], "cut at {cut}");
     }
 }
 
@@ -376,15 +376,15 @@ fn requests_behind_an_announced_close_are_sent_again_as_they_were() {
 fn the_rest_of_a_group_behind_an_announced_close_is_sent_again_and_the_group_is_done_once() {
     let mut driver = Http1::new(1, Script { made: 0, at_once: 3 });
     let mut reports = Reports::default();
-    driver.start(SLOT, ASKED, &mut Vec::new()).unwrap();
+    driver.start(SLOT, ASKED, &mut reports).unwrap();
     let last = [OK, LAST].concat();
     assert_eq!(driver.receive(SLOT, last.as_bytes(), &mut reports), Ok(Next::Close));
     driver.closed(SLOT, Lost::ByUs, &mut reports).unwrap();
     assert_eq!((reports.done.as_slice(), reports.again.as_slice()), (&[][..], &[Token(7)][..]));
-    let mut wire = Vec::new();
+    reports.wire.clear();
     let asked = Asked { token: Token(9), again: true, ..ASKED };
-    driver.start(SLOT, asked, &mut wire).unwrap();
-    assert_eq!(paths(&wire), ["3"]);
+    driver.start(SLOT, asked, &mut reports).unwrap();
+    assert_eq!(paths(&reports.wire), ["3"]);
     assert_eq!(driver.receive(SLOT, OK.as_bytes(), &mut reports), Ok(Next::Continue));
     let done = Done {
         token: Token(9),
@@ -403,7 +403,7 @@ fn a_response_to_a_request_that_ends_the_connection_is_the_last_one_without_sayi
     let request = Static::new("GET", "/", &[("Connection", "close")], b"");
     let mut driver = Http1::new(1, request).with_pipeline(4);
     let mut reports = Reports::default();
-    driver.start(SLOT, ASKED, &mut Vec::new()).unwrap();
+    driver.start(SLOT, ASKED, &mut reports).unwrap();
     assert_eq!(driver.room(SLOT), 0, "nothing may follow");
     assert_eq!(driver.receive(SLOT, OK.as_bytes(), &mut reports), Ok(Next::Close));
     driver.closed(SLOT, Lost::ByUs, &mut reports).unwrap();
@@ -421,7 +421,7 @@ fn a_last_response_that_is_cut_off_fails_alone() {
         let mut reports = Reports::default();
         for token in [1, 2] {
             let asked = Asked { token: Token(token), ..ASKED };
-            driver.start(SLOT, asked, &mut Vec::new()).unwrap();
+            driver.start(SLOT, asked, &mut reports).unwrap();
         }
         driver.receive(SLOT, last.as_bytes(), &mut reports).unwrap();
         driver.closed(SLOT, Lost::By(Closed::ByPeer), &mut reports).unwrap();

@@ -15,9 +15,14 @@ pub(super) fn outcome(stage: Stage, error: &Error) -> Outcome {
     }
 }
 
-pub(super) fn of(error: &Error) -> &'static str {
+/// Returns the message; the protocol has these names for ALPN.
+pub(super) fn of(error: &Error, alpn: &[&[u8]]) -> &'static str {
     match error {
         Error::InvalidCertificate(error) => certificate(error),
+        Error::AlertReceived(AlertDescription::NoApplicationProtocol) => match alpn {
+            [b"http/1.1"] => "it does not speak HTTP/1.1",
+            _ => "it speaks no protocol that was offered (ALPN)",
+        },
         Error::AlertReceived(alert) => refusal(*alert),
         Error::PeerIncompatible(_) => {
             "no TLS version or cipher in common; --tls may exclude the target's version"
@@ -80,7 +85,6 @@ fn refusal(alert: AlertDescription) -> &'static str {
         | A::AccessDenied => "it does not accept our certificate (--cert)",
         A::ProtocolVersion => "it speaks another TLS version; --tls may exclude that",
         A::UnrecognisedName => "it does not know the requested name; give another one with --sni",
-        A::NoApplicationProtocol => "it does not speak HTTP/1.1",
         _ => "it ended TLS with an alert",
     }
 }

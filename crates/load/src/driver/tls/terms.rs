@@ -108,15 +108,20 @@ impl Tls {
                 )?
             }
         };
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
         config.resumption = Resumption::disabled();
         Ok(Tls { config, resume: terms.resume })
     }
 
-    /// Returns the configuration for a pool of this many slots, with its own session store, and a
-    /// flag that is set when the peer asks for a client certificate: pools share nothing.
-    pub(super) fn of_pool(&self, slots: usize) -> (Arc<ClientConfig>, Arc<AtomicBool>) {
+    /// Returns the configuration for a pool of this many slots and a protocol with these names,
+    /// with its own session store, and a flag that is set when the peer asks for a client
+    /// certificate: pools share nothing.
+    pub(super) fn of_pool(
+        &self,
+        slots: usize,
+        alpn: &[&[u8]],
+    ) -> (Arc<ClientConfig>, Arc<AtomicBool>) {
         let mut config = self.config.clone();
+        config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
         if self.resume {
             config.resumption = Resumption::store(Arc::new(Sessions::new(slots)));
         }

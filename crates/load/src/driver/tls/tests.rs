@@ -12,6 +12,7 @@ use self::peer::{Authority, Certified, Manners, ONLY_1_2, ONLY_1_3, self_signed}
 
 const SLOT: Slot = Slot(0);
 const ASKED: Asked = Asked { token: Token(7), number: 0, label: Label::NONE, again: false };
+const OPENING: Opening<'_> = Opening { node: Node(3), alpn: None };
 const HOST: &str = "shop.test";
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -57,7 +58,7 @@ struct Line<'a> {
     reports: Reports,
     /// The size in bytes of the pieces in which data arrives.
     cut: usize,
-    /// The last value other than `Continue` and `Pending`.
+    /// The last value other than `Continue` and `Securing`.
     next: Next,
     handshake: Option<Handshake>,
     /// The bytes that the server has read.
@@ -83,9 +84,8 @@ impl<'a> Line<'a> {
         let (handshake, server_error) = (None, None);
         let mut line =
             Line { driver, server, reports, cut, next, handshake, received, server_error };
-        let mut wire = Vec::new();
-        assert_eq!(line.driver.opened(SLOT, &mut wire), Next::Pending);
-        line.deliver(&wire);
+        assert_eq!(line.driver.opened(SLOT, OPENING, &mut line.reports), Next::Securing);
+        line.send();
         line
     }
 
@@ -115,9 +115,14 @@ impl<'a> Line<'a> {
         for piece in bytes.chunks(self.cut) {
             self.arrive(piece);
         }
-        let reply = std::mem::take(&mut self.reports.wire);
-        if !reply.is_empty() {
-            self.deliver(&reply);
+        self.send();
+    }
+
+    /// Delivers what the driver has written.
+    fn send(&mut self) {
+        if !self.reports.wire.is_empty() {
+            let wire = std::mem::take(&mut self.reports.wire);
+            self.deliver(&wire);
         }
     }
 
@@ -126,16 +131,15 @@ impl<'a> Line<'a> {
             return;
         }
         match self.driver.receive(SLOT, bytes, &mut self.reports).unwrap() {
-            Next::Continue | Next::Pending => {}
-            Next::Ready(handshake) => self.handshake = Some(handshake),
+            Next::Continue | Next::Securing => {}
+            Next::Ready(handshake) => self.handshake = handshake,
             next => self.next = next,
         }
     }
 
     fn ask(&mut self) {
-        let mut wire = Vec::new();
-        self.driver.start(SLOT, ASKED, &mut wire).unwrap();
-        self.deliver(&wire);
+        self.driver.start(SLOT, ASKED, &mut self.reports).unwrap();
+        self.send();
     }
 
     fn answer(&mut self, bytes: &[u8]) {
@@ -278,7 +282,7 @@ fn a_peer_with_another_protocol_is_recognized() {
 
     let mut driver = driver(&anyone(), 1);
     let mut reports = Reports::default();
-    driver.opened(SLOT, &mut Vec::new());
+    driver.opened(SLOT, OPENING, &mut reports);
     let next = driver.receive(SLOT, b"HTTP/1.1 400 Bad Request\r\n\r\n", &mut reports).unwrap();
     let Next::Fail(Outcome::Connect, why) = next else { panic!("{next:?}") };
     assert!(why.contains("load it as http://"), "{why}");
@@ -316,7 +320,7 @@ fn a_request_sent_before_the_peer_refused_us_has_failed_to_connect() {
     let mut line = Line::open(&mut driver, &server);
     let Next::Fail(outcome, why) = line.next else { panic!("{:?}", line.next) };
     // Simulates a request that overtook the refusal.
-    line.driver.inner.start(SLOT, ASKED, &mut Vec::new()).unwrap();
+    line.driver.inner.start(SLOT, ASKED, &mut line.reports).unwrap();
     let done = line.closed(Lost::For(outcome, why));
     assert_eq!((done.outcome, done.why), (Outcome::Connect, why));
 }
@@ -334,8 +338,7 @@ fn sessions_are_resumed_unless_that_is_disabled() {
                 resumed.push(line.handshake.unwrap().resumed);
                 line.ask();
                 line.answer(ANSWER);
-                let mut wire = Vec::new();
-                line.driver.leaves(SLOT, &mut wire);
+                line.driver.leaves(SLOT, &mut line.reports);
                 line.driver.closed(SLOT, Lost::By(Closed::ByPeer), &mut line.reports).unwrap();
             }
             resumed
@@ -427,9 +430,8 @@ fn leaving_sends_a_close_notify() {
     let server = Manners::default().with(&self_signed(HOST));
     let mut driver = driver(&anyone(), 1);
     let mut line = Line::open(&mut driver, &server);
-    let mut wire = Vec::new();
-    line.driver.leaves(SLOT, &mut wire);
-    line.server.read_tls(&mut &wire[..]).unwrap();
+    line.driver.leaves(SLOT, &mut line.reports);
+    line.server.read_tls(&mut &line.reports.wire[..]).unwrap();
     assert!(line.server.process_new_packets().unwrap().peer_has_closed());
 }
 
@@ -441,13 +443,13 @@ fn a_request_takes_two_allocations_and_leaves_none() {
         let server = Manners { versions, ..Manners::default() }.with(&certified);
         let mut driver = driver(&anyone(), 1);
         let mut line = Line::open(&mut driver, &server);
-        let mut wire = Vec::new();
         let mut counted = Vec::new();
         for _ in 0..20 {
-            wire.clear();
             let start = allocation_counter::measure(|| {
-                line.driver.start(SLOT, ASKED, &mut wire).unwrap();
+                line.driver.start(SLOT, ASKED, &mut line.reports).unwrap();
             });
+            let wire = line.reports.wire.clone();
+            line.reports.wire.clear();
             line.deliver(&wire);
             line.server.writer().write_all(ANSWER).unwrap();
             let mut bytes = Vec::new();
@@ -485,14 +487,13 @@ fn an_idle_connection_holds_a_few_kilobytes() {
 fn a_plain_pool_is_passed_through() {
     let inner = Http1::new(1, Static::new("GET", "/", &[("Host", "x")], b""));
     let mut driver = Secured::plain(inner);
-    let (mut wire, mut reports) = (Vec::new(), Reports::default());
-    assert_eq!(driver.opened(SLOT, &mut wire), Next::Continue);
-    driver.start(SLOT, ASKED, &mut wire).unwrap();
-    assert_eq!(wire, REQUEST);
-    driver.leaves(SLOT, &mut wire);
+    let mut reports = Reports::default();
+    assert_eq!(driver.opened(SLOT, OPENING, &mut reports), Next::Continue);
+    driver.start(SLOT, ASKED, &mut reports).unwrap();
+    driver.leaves(SLOT, &mut reports);
+    assert_eq!(reports.wire, REQUEST);
     assert_eq!(driver.receive(SLOT, ANSWER, &mut reports).unwrap(), Next::Continue);
-    assert_eq!(reports.done[0].outcome, Outcome::Ok);
-    assert!(wire == REQUEST && reports.wire.is_empty());
+    assert_eq!((reports.done[0].outcome, &*reports.wire), (Outcome::Ok, REQUEST));
 }
 
 #[test]
@@ -517,7 +518,8 @@ fn terms_that_cannot_be_used_are_explained() {
         assert!(is_of_system || error.starts_with("--option file.pem: "), "{error}");
     }
     let tls = Tls::new(&anyone()).unwrap();
-    let refused = Secured::new((), 1, &tls, "no name").err();
+    let refused =
+        Secured::new(Http1::new(1, Static::new("GET", "/", &[], b"")), 1, &tls, "no name").err();
     assert!(refused.unwrap().contains("not a host name or an IP address"));
 }
 

@@ -203,7 +203,7 @@ fn an_untrusted_server_fails_every_request_as_connect_with_the_reason() {
     let certified = Authority::new("theirs").issue(HOST);
     let trust = Trust::Issuers(pem(Authority::new("ours").pem()));
     let ran = run(Guarded::new(Manners::default().with(&certified)), trust, LIMITS);
-    let Some((0, Some(Unopened::Unsecured(why)))) = ran.unreachable else {
+    let Some((0, Some(Unopened::Unprepared(why)))) = ran.unreachable else {
         panic!("{:?}", ran.unreachable)
     };
     assert!(why.contains("name it with --ca FILE"), "{why}");
@@ -228,7 +228,7 @@ fn a_refusal_after_our_handshake_counts_as_a_refused_connection() {
     };
     assert!(ran.part.reasons.iter().all(refused), "{:?}", ran.part.reasons);
     // This is known before anything is measured.
-    let Some((0, Some(Unopened::Unsecured(why)))) = ran.unreachable else {
+    let Some((0, Some(Unopened::Unprepared(why)))) = ran.unreachable else {
         panic!("{:?}", ran.unreachable)
     };
     assert!(why.contains("--cert"), "{why}");
@@ -293,7 +293,7 @@ fn a_connection_that_is_closed_during_its_handshake_was_never_open() {
     let server = Guarded { is_shy: true, ..Guarded::new(settings) };
     let ran = run(server, Trust::Anyone, LIMITS);
     let why = "closed during the TLS handshake: does it speak TLS?";
-    assert_eq!(ran.unreachable, Some((0, Some(Unopened::Unsecured(why)))));
+    assert_eq!(ran.unreachable, Some((0, Some(Unopened::Unprepared(why)))));
     let reasons: Vec<_> = ran.part.reasons.iter().map(|(of, why, _)| (of, why)).collect();
     assert_eq!(reasons, [(Outcome::Connect, why.to_owned())]);
     assert_eq!((ran.failures.refused, ran.part.reconnects), (ran.attempts, 0));

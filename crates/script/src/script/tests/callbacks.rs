@@ -84,12 +84,13 @@ fn an_answer_that_began_unwanted_is_not_reported_in_part() {
             return wrk.format()
          end",
     );
-    let (mut driver, mut reports, mut wire) = (Http1::new(2, script), Reports::default(), vec![]);
+    let (mut driver, mut reports) = (Http1::new(2, script), Reports::default());
+    let mut sent = Reports::default();
     let mut ask = |driver: &mut Http1<Script>, slot, number| {
-        wire.clear();
+        sent.wire.clear();
         let asked = Asked { token: Token(number as u32), number, label: Label::NONE, again: false };
-        driver.start(Slot(slot), asked, &mut wire).unwrap();
-        String::from_utf8(wire.clone()).unwrap()
+        driver.start(Slot(slot), asked, &mut sent).unwrap();
+        String::from_utf8(sent.wire.clone()).unwrap()
     };
     let (first, second) = ("HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 4\r\n\r\nto", "ld");
     ask(&mut driver, 0, 0);

@@ -1,0 +1,241 @@
+//! A toy protocol, with everything that HTTP/1.1 lacks: complete loads with it, on virtual time and
+//! over sockets, plain and secured.
+//!
+//! A message is a kind, an id, and items of eight bytes or of one. The client says hello, and may
+//! ask once it is welcome. The server may ping at any time, and wants each ping back.
+
+use std::sync::{Arc, Mutex};
+
+use super::load::{START, Witness};
+use super::*;
+use crate::driver::tls::tests::{now, peer};
+use crate::driver::tls::{Secured, Terms, Tls, Trust};
+use crate::observe::Part;
+
+use self::driver::{Habits, Toy};
+use self::server::{Conduct, Servers, TAKES, Truth};
+
+mod driver;
+mod server;
+
+const MS: Nanos = Nanos::from_millis(1);
+const HOST: &str = "toy.test";
+const LIMITS: Limits = Limits { connect_timeout: Nanos::from_millis(300), ..super::LIMITS };
+
+const HELLO: u8 = 1;
+const WELCOME: u8 = 2;
+const PING: u8 = 3;
+const PONG: u8 = 4;
+/// Carries keys, of eight bytes each.
+const ASK: u8 = 5;
+/// Carries the status of each key.
+const REPLY: u8 = 6;
+const BYE: u8 = 7;
+
+/// The status of a key that is there.
+const FOUND: u8 = 0;
+const MISSING: u8 = 1;
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Message {
+    kind: u8,
+    id: u32,
+    /// The number and the bytes of the items.
+    count: usize,
+    items: Vec<u8>,
+}
+
+const HEAD: usize = 7;
+
+fn write(wire: &mut Vec<u8>, kind: u8, id: u32, count: usize, items: &[u8]) {
+    wire.push(kind);
+    wire.extend(id.to_le_bytes());
+    wire.extend((count as u16).to_le_bytes());
+    wire.extend(items);
+}
+
+/// The messages of one direction of a connection.
+#[derive(Debug, Default)]
+struct Messages(Vec<u8>);
+
+impl Messages {
+    fn next(&mut self) -> Option<Message> {
+        let Messages(bytes) = self;
+        let head: [u8; HEAD] = bytes.get(..HEAD)?.try_into().unwrap();
+        let [kind, a, b, c, d, low, high] = head;
+        let count = usize::from(u16::from_le_bytes([low, high]));
+        let length = HEAD + if kind == ASK { count * 8 } else { count };
+        let items = bytes.get(HEAD..length)?.to_vec();
+        bytes.drain(..length);
+        Some(Message { kind, id: u32::from_le_bytes([a, b, c, d]), count, items })
+    }
+}
+
+/// A load of the toy protocol, in a second.
+struct Load {
+    conduct: Conduct,
+    habits: Habits,
+    limits: Limits,
+    /// The protocols that the servers offer over TLS; `None` without TLS.
+    tls: Option<&'static [&'static str]>,
+    connections: usize,
+    rate: f64,
+    /// The size in bytes of the pieces in which data arrives.
+    cut: usize,
+}
+
+impl Default for Load {
+    fn default() -> Load {
+        Load {
+            conduct: Conduct::default(),
+            habits: Habits::default(),
+            limits: LIMITS,
+            tls: None,
+            connections: 4,
+            rate: 1_000.0,
+            cut: usize::MAX,
+        }
+    }
+}
+
+const SECURED: Option<&[&str]> = Some(&["toy"]);
+
+struct Ran {
+    part: Part,
+    witness: Witness,
+    truth: Truth,
+    failures: Failures,
+    unreachable: Option<(usize, Option<Unopened>)>,
+}
+
+impl Load {
+    /// Runs the load on virtual time.
+    fn run(&self) -> Ran {
+        let truth = Arc::new(Mutex::new(Truth::default()));
+        let servers = Servers {
+            conduct: self.conduct.clone(),
+            truth: Arc::clone(&truth),
+            tls: self.settings(),
+            cut: self.cut,
+            ends: HashMap::new(),
+        };
+        let address: std::net::SocketAddr = "127.0.0.1:1".parse().unwrap();
+        self.drive(Simulation::new(servers), vec![address.into()], &truth)
+    }
+
+    fn settings(&self) -> Option<Arc<rustls::ServerConfig>> {
+        let protocols = self.tls?;
+        let manners = peer::Manners { protocols, ..peer::Manners::default() };
+        Some(manners.with(&peer::self_signed(HOST)))
+    }
+
+    fn drive<I: Io>(&self, io: I, to: Vec<Endpoint>, truth: &Mutex<Truth>) -> Ran {
+        let stop = AtomicBool::new(false);
+        let observer = (Recorder::new(1, SECOND, None), Witness::default());
+        let mut shard = Shard::new(io, observer, self.limits, [&stop, &stop]);
+        let numbers = Numbers { first: 0, step: 1, quota: None };
+        shard.add_pool(Of::default(), self.driver(), (to, self.connections), numbers);
+        let begun = shard.io().now();
+        shard.connect(begun + SECOND).unwrap();
+        let unreachable = shard.unreachable();
+        let start = START.max(shard.io().now());
+        let end = start + SECOND;
+        shard.observer().begin(start, Window { start, end });
+        let shape = Shape::constant(Rate::per_second(self.rate).unwrap());
+        let load = Offered::Drawn { shape, distribution: Distribution::Constant };
+        let dealt = Dealt { targets: 1, part: Portion::WHOLE, pools: 1, shards: 1, shard: 0 };
+        let arrivals = pacing::arrivals(&load, Sharing::InTurn, dealt, 7, (start, end));
+        let mut source = Source::Open(Streams::new(arrivals, 1, None));
+        let schedule = Schedule { start, end, drain: SECOND };
+        let (done, _) = shard.run(&mut source, schedule).unwrap();
+        let failures = shard.failures();
+        let ((recorder, witness), _) = shard.into_parts();
+        let recorded = recorder.finish(done);
+        check_invariants(&recorded);
+        let part = recorded.parts[0].clone();
+        let truth = std::mem::take(&mut *truth.lock().unwrap());
+        Ran { part, witness, truth, failures, unreachable }
+    }
+
+    fn driver(&self) -> Secured<Box<dyn Driver + Send>> {
+        let toy: Box<dyn Driver + Send> = Box::new(Toy::new(self.connections, self.habits.clone()));
+        if self.tls.is_none() {
+            return Secured::plain(toy);
+        }
+        let terms =
+            Terms { trust: Trust::Anyone, identity: None, version: None, resume: true, now };
+        Secured::new(toy, self.connections, &Tls::new(&terms).unwrap(), HOST).unwrap()
+    }
+}
+
+/// Returns true if all times of a histogram are this one, within its precision.
+fn all(histogram: &Histogram, value: Nanos) -> bool {
+    let close =
+        |bound: Option<Nanos>| bound.is_some_and(|b| b.0.abs_diff(value.0) <= value.0 / 500);
+    close(histogram.min()) && close(histogram.max())
+}
+
+#[test]
+fn what_a_driver_writes_on_its_own_is_sealed_like_its_requests_whatever_the_slices() {
+    let conduct = Conduct { ping_every: 3, ..Conduct::default() };
+    for tls in [None, SECURED] {
+        let ran = |cut| Load { conduct: conduct.clone(), tls, cut, ..Load::default() }.run();
+        let whole = ran(usize::MAX);
+        assert_eq!(whole.truth.asked.len(), 1_000);
+        assert_eq!(whole.part.outcome(Outcome::Status), 143, "every seventh key is missing");
+        assert_eq!(whole.part.completed(), 1_000);
+        assert!(330 < whole.truth.pings, "{}", whole.truth.pings);
+        assert_eq!(whole.truth.pongs, whole.truth.pings);
+        assert_eq!((whole.failures, whole.part.reconnects), (Failures::default(), 0));
+        for cut in [7, 1] {
+            let cut = ran(cut);
+            assert_eq!(cut.witness.completions, whole.witness.completions);
+            assert_eq!(cut.truth.pongs, whole.truth.pongs);
+        }
+    }
+}
+
+#[test]
+fn the_handshake_of_the_protocol_has_a_time_of_its_own_and_ends_before_the_load() {
+    for (tls, secured) in [(None, 0), (SECURED, 4)] {
+        let ran = Load { tls, ..Load::default() }.run();
+        assert_eq!((ran.part.connect.count(), ran.part.handshake.count()), (4, secured));
+        assert!(all(&ran.part.connect, TAKES) && all(&ran.part.greeting, TAKES));
+        assert!(tls.is_none() || all(&ran.part.handshake, TAKES), "TLS 1.3 takes a round trip");
+        assert!(all(&ran.part.response, TAKES), "{:?}", ran.part.response.max());
+    }
+}
+
+#[test]
+fn a_connection_for_each_request_greets_and_takes_leave() {
+    let limits = Limits { keep_alive: Some(1), ..LIMITS };
+    for (tls, round_trips) in [(None, 3), (SECURED, 4)] {
+        let ran = Load { tls, limits, rate: 100.0, ..Load::default() }.run();
+        assert_eq!((ran.part.completed(), ran.part.greeting.count()), (100, 104));
+        assert_eq!(ran.truth.farewells, 104);
+        assert!(all(&ran.part.response, TAKES * round_trips), "{:?}", ran.part.response.max());
+        assert_eq!(ran.part.lateness.max(), Some(Nanos::ZERO));
+    }
+}
+
+#[test]
+fn a_handshake_that_does_not_end_is_given_up_in_time_with_the_reason() {
+    for tls in [None, SECURED] {
+        let conduct = Conduct { allowed: |_| 0, ..Conduct::default() };
+        let ran = Load { conduct, tls, ..Load::default() }.run();
+        let why = "the handshake of the protocol took too long (--connect-timeout)";
+        assert_eq!(ran.unreachable, Some((0, Some(Unopened::Unprepared(why)))));
+        assert_eq!((ran.part.completed(), ran.part.greeting.count()), (0, 0));
+        assert!(ran.witness.with(Outcome::Connect).all(|completion| completion.why == why));
+    }
+}
+
+#[test]
+fn the_driver_chooses_the_protocols_that_are_offered() {
+    let unreachable =
+        |protocols| Load { tls: Some(protocols), ..Load::default() }.run().unreachable;
+    assert_eq!(unreachable(&["other", "toy"]), None);
+    assert_eq!(unreachable(&[]), None, "a server need not choose");
+    let why = "it speaks no protocol that was offered (ALPN)";
+    assert_eq!(unreachable(&["other"]), Some((0, Some(Unopened::Unprepared(why)))));
+}

@@ -1,0 +1,156 @@
+//! The client's side of the toy protocol.
+
+use std::collections::VecDeque;
+
+use crate::driver::{
+    Asked, Done, Driver, Fault, Label, Lost, Next, Opening, Outcome, Reports, Slot, Token,
+};
+use net::Closed;
+
+use super::{ASK, BYE, HELLO, MISSING, Message, Messages, PING, PONG, REPLY, WELCOME, write};
+
+pub(super) const ALPN: &[u8] = b"toy";
+
+/// The habits of a client.
+#[derive(Clone, Debug)]
+pub(super) struct Habits {
+    /// The number of keys in a request.
+    pub(super) keys: u64,
+    /// The most requests that a connection carries at once, if the server allows as many.
+    pub(super) streams: usize,
+}
+
+impl Default for Habits {
+    fn default() -> Habits {
+        Habits { keys: 1, streams: 100 }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Toy {
+    habits: Habits,
+    lines: Vec<Line>,
+}
+
+/// One connection.
+#[derive(Debug, Default)]
+struct Line {
+    arrived: Messages,
+    /// The most requests that the server allows; none before it says so.
+    allowed: Option<usize>,
+    asked: VecDeque<Request>,
+    next_id: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    id: u32,
+    token: Token,
+}
+
+/// Returns the keys of a request.
+pub(super) fn keys(number: u64, count: u64) -> impl Iterator<Item = u64> {
+    (0..count).map(move |place| number * count + place)
+}
+
+impl Toy {
+    pub(super) fn new(slots: usize, habits: Habits) -> Toy {
+        Toy { habits, lines: (0..slots).map(|_| Line::default()).collect() }
+    }
+
+    fn line(&mut self, slot: Slot) -> &mut Line {
+        &mut self.lines[slot.0 as usize]
+    }
+}
+
+impl Driver for Toy {
+    fn room(&self, slot: Slot) -> usize {
+        let line = &self.lines[slot.0 as usize];
+        let most = self.habits.streams.min(line.allowed.unwrap_or(usize::MAX));
+        most.saturating_sub(line.asked.len())
+    }
+
+    fn opened(&mut self, _slot: Slot, opening: Opening<'_>, reports: &mut Reports) -> Next {
+        if opening.alpn.is_some_and(|name| name != ALPN) {
+            return Next::Fail(Outcome::Connect, "it does not speak the toy protocol");
+        }
+        write(&mut reports.wire, HELLO, 0, 0, b"");
+        Next::Greeting(None)
+    }
+
+    fn start(&mut self, slot: Slot, asked: Asked, reports: &mut Reports) -> Result<Label, Fault> {
+        let Habits { keys: count, .. } = self.habits;
+        let line = self.line(slot);
+        let items: Vec<u8> = keys(asked.number, count).flat_map(u64::to_le_bytes).collect();
+        line.next_id += 1;
+        write(&mut reports.wire, ASK, line.next_id, count as usize, &items);
+        line.asked.push_back(Request { id: line.next_id, token: asked.token });
+        Ok(Label::NONE)
+    }
+
+    fn receive(&mut self, slot: Slot, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault> {
+        let line = self.line(slot);
+        let mut next = line.state();
+        line.arrived.0.extend_from_slice(bytes);
+        while let Some(message) = line.arrived.next() {
+            match message.kind {
+                WELCOME => {
+                    next = if line.allowed.is_none() { Next::Ready(None) } else { next };
+                    line.allowed = Some(message.id as usize);
+                }
+                PING => write(&mut reports.wire, PONG, message.id, 0, b""),
+                REPLY => line.answered(&message, reports),
+                _ => return Ok(Next::Fail(Outcome::Malformed, "an unknown kind")),
+            }
+        }
+        Ok(next)
+    }
+
+    fn leaves(&mut self, _slot: Slot, reports: &mut Reports) {
+        write(&mut reports.wire, BYE, 0, 0, b"");
+    }
+
+    fn closed(&mut self, slot: Slot, lost: Lost, reports: &mut Reports) -> Result<(), Fault> {
+        let line = std::mem::take(self.line(slot));
+        for request in line.asked {
+            let (outcome, why) = match lost {
+                Lost::TooLate(token) if token == request.token => (Outcome::Timeout, ""),
+                Lost::By(Closed::WhileWriting) => (Outcome::Write, ""),
+                Lost::For(outcome, why) => (outcome, why),
+                Lost::By(_) | Lost::ByUs | Lost::TooLate(_) => (Outcome::Reset, ""),
+            };
+            reports.done.push(done(request.token, outcome, why));
+        }
+        Ok(())
+    }
+
+    fn alpn(&self) -> &'static [&'static [u8]] {
+        &[ALPN]
+    }
+
+    fn outlives_early_responses(&self) -> bool {
+        true
+    }
+}
+
+impl Line {
+    /// Returns the next step if nothing of importance arrives.
+    fn state(&self) -> Next {
+        if self.allowed.is_some() { Next::Continue } else { Next::Greeting(None) }
+    }
+
+    fn answered(&mut self, reply: &Message, reports: &mut Reports) {
+        let place = self.asked.iter().position(|request| request.id == reply.id);
+        let place = place.expect("the server answers what it was asked");
+        let Request { token, .. } = self.asked.remove(place).unwrap();
+        reports.begun.push(token);
+        let missing = reply.items.iter().filter(|status| **status == MISSING).count();
+        let outcome = if missing == 0 { Outcome::Ok } else { Outcome::Status };
+        reports.done.push(done(token, outcome, ""));
+    }
+}
+
+fn done(token: Token, outcome: Outcome, why: &'static str) -> Done {
+    let answers = u32::from(outcome.is_answer());
+    Done { token, outcome, status: 0, answers, bad: 0, bytes: 0, why }
+}

@@ -1,0 +1,173 @@
+//! The server's side of the toy protocol: over a network on virtual time, secured or not.
+
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::sync::{Arc, Mutex};
+
+use ::measure::{Instant, Nanos};
+use net::ConnectionId;
+use net::simulation::{Effect, Peer};
+use rustls::{ServerConfig, ServerConnection};
+
+use super::{ASK, BYE, FOUND, HELLO, MISSING, MS, Messages, PING, PONG, REPLY, WELCOME, write};
+
+/// The conduct of the servers.
+#[derive(Clone, Debug)]
+pub(super) struct Conduct {
+    /// The most requests of a connection, by the number of requests that it has carried; 0 if it
+    /// never says so.
+    pub(super) allowed: fn(u64) -> u32,
+    /// It pings after this many requests of a connection, if any.
+    pub(super) ping_every: u64,
+}
+
+impl Default for Conduct {
+    fn default() -> Conduct {
+        Conduct { allowed: |_| 100, ping_every: 0 }
+    }
+}
+
+/// What the servers know.
+#[derive(Debug, Default)]
+pub(super) struct Truth {
+    /// The keys of each request, in order.
+    pub(super) asked: Vec<Vec<u64>>,
+    pub(super) pings: u32,
+    pub(super) pongs: u32,
+    pub(super) farewells: u32,
+}
+
+/// One connection of a server, without a network.
+#[derive(Debug)]
+pub(super) struct Far {
+    conduct: Conduct,
+    truth: Arc<Mutex<Truth>>,
+    arrived: Messages,
+    carried: u64,
+    allowed: u32,
+}
+
+impl Far {
+    pub(super) fn new(conduct: &Conduct, truth: &Arc<Mutex<Truth>>) -> Far {
+        let (conduct, truth) = (conduct.clone(), Arc::clone(truth));
+        Far { conduct, truth, arrived: Messages::default(), carried: 0, allowed: 0 }
+    }
+
+    /// Appends what the server says to these bytes.
+    pub(super) fn receive(&mut self, bytes: &[u8], said: &mut Vec<u8>) {
+        self.arrived.0.extend_from_slice(bytes);
+        let truth = Arc::clone(&self.truth);
+        let mut truth = truth.lock().unwrap();
+        while let Some(message) = self.arrived.next() {
+            match message.kind {
+                HELLO => {}
+                PONG => truth.pongs += 1,
+                BYE => truth.farewells += 1,
+                ASK => {
+                    let (keys, _) = message.items.as_chunks();
+                    let keys: Vec<u64> = keys.iter().map(|key| u64::from_le_bytes(*key)).collect();
+                    let statuses: Vec<u8> = keys.iter().map(|key| status(*key)).collect();
+                    truth.asked.push(keys);
+                    self.carried += 1;
+                    write(said, REPLY, message.id, statuses.len(), &statuses);
+                    if 0 < self.conduct.ping_every
+                        && self.carried.is_multiple_of(self.conduct.ping_every)
+                    {
+                        truth.pings += 1;
+                        write(said, PING, truth.pings, 0, b"");
+                    }
+                }
+                kind => panic!("a client does not send {kind}"),
+            }
+            let allowed = (self.conduct.allowed)(self.carried);
+            if allowed != self.allowed {
+                write(said, WELCOME, allowed, 0, b"");
+            }
+            self.allowed = allowed;
+        }
+    }
+}
+
+/// Every seventh key is missing.
+pub(super) fn status(key: u64) -> u8 {
+    if key % 7 == 3 { MISSING } else { FOUND }
+}
+
+/// A server's end of a connection, plain or secured.
+pub(super) struct End {
+    far: Far,
+    session: Option<ServerConnection>,
+}
+
+impl End {
+    pub(super) fn new(far: Far, tls: Option<&Arc<ServerConfig>>) -> End {
+        let session = tls.map(|config| ServerConnection::new(Arc::clone(config)).unwrap());
+        End { far, session }
+    }
+
+    /// Returns what the server sends after it has received these bytes.
+    pub(super) fn receive(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut said = Vec::new();
+        let Some(session) = &mut self.session else {
+            self.far.receive(bytes, &mut said);
+            return said;
+        };
+        let mut bytes = bytes;
+        while !bytes.is_empty() {
+            session.read_tls(&mut bytes).unwrap();
+            // The alert is all that follows an error.
+            if session.process_new_packets().is_err() {
+                break;
+            }
+        }
+        let mut plain = [0; 4_096];
+        while let Ok(count @ 1..) = session.reader().read(&mut plain) {
+            self.far.receive(&plain[..count], &mut said);
+        }
+        session.writer().write_all(&said).unwrap();
+        let mut sent = Vec::new();
+        while session.wants_write() {
+            session.write_tls(&mut sent).unwrap();
+        }
+        sent
+    }
+}
+
+/// Servers behind a network on virtual time.
+pub(super) struct Servers {
+    pub(super) conduct: Conduct,
+    pub(super) truth: Arc<Mutex<Truth>>,
+    pub(super) tls: Option<Arc<ServerConfig>>,
+    /// The size in bytes of the pieces in which data arrives.
+    pub(super) cut: usize,
+    pub(super) ends: HashMap<ConnectionId, End>,
+}
+
+/// The time from the arrival of a request to that of its reply, with and without a handshake of TLS.
+pub(super) const TAKES: Nanos = MS;
+
+impl Peer for Servers {
+    fn connect(
+        &mut self,
+        connection: ConnectionId,
+        _attempt: u64,
+        now: Instant,
+        effects: &mut Vec<(Instant, Effect)>,
+    ) {
+        let far = Far::new(&self.conduct, &self.truth);
+        self.ends.insert(connection, End::new(far, self.tls.as_ref()));
+        effects.push((now + TAKES, Effect::Connected(connection)));
+    }
+
+    fn receive(
+        &mut self,
+        connection: ConnectionId,
+        bytes: &[u8],
+        now: Instant,
+        effects: &mut Vec<(Instant, Effect)>,
+    ) {
+        let said = self.ends.get_mut(&connection).unwrap().receive(bytes);
+        let pieces = said.chunks(self.cut).map(<[u8]>::to_vec);
+        effects.extend(pieces.map(|piece| (now + TAKES, Effect::Bytes(connection, piece))));
+    }
+}

@@ -222,6 +222,17 @@ pub trait Driver {
     /// Processes bytes from the peer, and reports the requests whose responses begin or complete.
     fn receive(&mut self, slot: Slot, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault>;
 
+    /// Gives up a request that took too long, if its connection can stay in use: reports its outcome,
+    /// and returns true. Otherwise the connection is closed, with all its requests.
+    fn cancel(
+        &mut self,
+        _slot: Slot,
+        _token: Token,
+        _reports: &mut Reports,
+    ) -> Result<bool, Fault> {
+        Ok(false)
+    }
+
     /// True while the peer may still refuse the slot's connection, though it can carry requests.
     fn is_doubtful(&self, _slot: Slot) -> bool {
         false
@@ -284,6 +295,10 @@ impl<D: Driver + ?Sized> Driver for Box<D> {
 
     fn receive(&mut self, slot: Slot, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault> {
         (**self).receive(slot, bytes, reports)
+    }
+
+    fn cancel(&mut self, slot: Slot, token: Token, reports: &mut Reports) -> Result<bool, Fault> {
+        (**self).cancel(slot, token, reports)
     }
 
     fn is_doubtful(&self, slot: Slot) -> bool {

@@ -7,11 +7,14 @@ mod tests;
 
 const NONE: u32 = u32::MAX;
 
-/// The slots that have room, in one queue for each number of requests that they carry. Entering,
-/// leaving and finding the first take constant time, except for steps over empty queues.
+/// The slots that have room, in one queue for each number of requests that they carry. Entering and
+/// leaving take constant time, and so does finding the first, on average: a slot's queue changes by
+/// one with each request.
 #[derive(Debug, Default)]
 pub(crate) struct Idle {
     queues: Vec<Queue>,
+    /// All queues before this one are empty.
+    lowest: usize,
     links: Vec<Link>,
 }
 
@@ -32,14 +35,18 @@ struct Link {
 impl Idle {
     pub(crate) fn new(slots: usize) -> Idle {
         let nowhere = Link { queue: NONE, before: NONE, after: NONE };
-        Idle { queues: Vec::new(), links: vec![nowhere; slots] }
+        Idle { queues: Vec::new(), lowest: 0, links: vec![nowhere; slots] }
     }
 
     /// Returns the slot to be used next.
     #[inline]
-    pub(crate) fn first(&self) -> Option<Slot> {
-        let queue = self.queues.iter().find(|queue| queue.first != NONE)?;
-        Some(Slot(queue.first))
+    pub(crate) fn first(&mut self) -> Option<Slot> {
+        loop {
+            match self.queues.get(self.lowest)?.first {
+                NONE => self.lowest += 1,
+                first => return Some(Slot(first)),
+            }
+        }
     }
 
     /// Puts a slot behind all others that carry as many requests.
@@ -49,6 +56,7 @@ impl Idle {
         if self.queues.len() <= carried {
             self.queues.resize(carried + 1, Queue { first: NONE, last: NONE });
         }
+        self.lowest = self.lowest.min(carried);
         let queue = &mut self.queues[carried];
         let link = Link { queue: carried as u32, before: queue.last, after: NONE };
         match queue.last {

@@ -33,6 +33,9 @@ const LONGEST_WAIT: Nanos = Nanos::from_millis(50);
 /// The maximum number of arrivals that one iteration admits, so that it ends whatever the rate is.
 const MOST_ADMITTED: usize = 1 << 16;
 
+/// The maximum number of outstanding requests for which memory is reserved before the load.
+const MOST_RESERVED: usize = 1 << 16;
+
 /// The settings that a shard is given.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -259,9 +262,10 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
     /// delays it.
     fn begin(&mut self, source: &mut Source, start: Instant) -> Result<(), Fault> {
         self.vacate_limited(start)?;
-        let places = self.places().count();
-        self.outstanding.reserve(places);
-        self.held_back.reserve_exact(places);
+        let most = self.pools.iter().map(Pool::users).fold(0, usize::saturating_add);
+        let most = most.min(MOST_RESERVED).max(self.places().count());
+        self.outstanding.reserve(most);
+        self.held_back.reserve_exact(most);
         let Source::Closed { think, random } = source else {
             self.pools.iter_mut().for_each(|pool| pool.expect(self.limits.backlog));
             return Ok(());
@@ -556,20 +560,41 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
                 }
                 continue;
             }
-            match self.pools[index].place(request.slot).state {
+            let state = self.pools[index].place(request.slot).state;
+            let connection = match state {
+                State::Open { connection } if self.cancel(connection, token, now)? => continue,
                 State::Open { connection }
                 | State::Connecting { connection, .. }
                 | State::Securing { connection, .. }
-                | State::Greeting { connection, .. } => self.io.close(connection),
+                | State::Greeting { connection, .. } => connection,
                 State::Lost | State::Vacant => {
                     unreachable!(
                         "an outstanding request has a connection, or one that is being opened"
                     )
                 }
-            }
+            };
+            self.io.close(connection);
             self.lose(index, request.slot, Lost::TooLate(token), now)?;
         }
         self.expire_attempts(now)
+    }
+
+    /// Gives up a request whose connection stays in use; false if the driver cannot do so.
+    fn cancel(
+        &mut self,
+        connection: ConnectionId,
+        token: Token,
+        now: Instant,
+    ) -> Result<bool, Fault> {
+        let &mut Request { pool: index, slot, .. } = self.outstanding.get(token);
+        let pool = &mut self.pools[index as usize];
+        if !pool.driver.cancel(slot, token, &mut self.reports)? {
+            return Ok(false);
+        }
+        self.reply(connection);
+        self.settle(now)?;
+        self.go_on(connection, index as usize, slot, Next::Continue, now)?;
+        Ok(true)
     }
 
     /// Lets one pool prepare a little work in advance, if there is time. Returns the time until

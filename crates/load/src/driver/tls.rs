@@ -20,6 +20,7 @@ use rustls::{ClientConfig, HandshakeKind, ProtocolVersion};
 
 use super::{
     Asked, Driver, Fault, Handshake, Label, Lost, Next, Node, Opening, Outcome, Reports, Slot,
+    Token,
 };
 
 pub use self::terms::{Identity, Pem, Terms, Tls, Trust, Version};
@@ -132,6 +133,13 @@ impl<D: Driver> Driver for Secured<D> {
         match &mut self.tls {
             Some(pool) => pool.receive(slot, bytes, &mut self.inner, reports),
             None => self.inner.receive(slot, bytes, reports),
+        }
+    }
+
+    fn cancel(&mut self, slot: Slot, token: Token, reports: &mut Reports) -> Result<bool, Fault> {
+        match &mut self.tls {
+            Some(pool) => pool.seal(slot, reports, |sealed| self.inner.cancel(slot, token, sealed)),
+            None => self.inner.cancel(slot, token, reports),
         }
     }
 

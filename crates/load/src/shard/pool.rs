@@ -173,7 +173,8 @@ impl<D: Driver> Pool<D> {
 
     /// The number of users of a closed loop: as many requests as its connections can carry.
     pub(super) fn users(&self) -> usize {
-        (0..self.slots.len() as u32).map(|slot| self.driver.room(Slot(slot))).sum()
+        let rooms = (0..self.slots.len() as u32).map(|slot| self.driver.room(Slot(slot)));
+        rooms.fold(0, usize::saturating_add)
     }
 
     /// Reserves memory for a backlog: growing it during the load would make requests late. The

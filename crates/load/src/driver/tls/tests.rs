@@ -3,8 +3,8 @@ use std::io::{Read, Write};
 use rustls::{ServerConfig, ServerConnection};
 
 use super::*;
+use crate::driver::Done;
 use crate::driver::http1::{Http1, Static};
-use crate::driver::{Done, Token};
 
 pub(crate) mod peer;
 

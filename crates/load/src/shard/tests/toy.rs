@@ -31,6 +31,7 @@ const ASK: u8 = 5;
 /// Carries the status of each key.
 const REPLY: u8 = 6;
 const BYE: u8 = 7;
+const CANCEL: u8 = 8;
 
 /// The status of a key that is there.
 const FOUND: u8 = 0;
@@ -79,7 +80,8 @@ struct Load {
     /// The protocols that the servers offer over TLS; `None` without TLS.
     tls: Option<&'static [&'static str]>,
     connections: usize,
-    rate: f64,
+    /// The rate of an open loop; `None` for a closed one without think times.
+    rate: Option<f64>,
     /// The size in bytes of the pieces in which data arrives.
     cut: usize,
 }
@@ -92,7 +94,7 @@ impl Default for Load {
             limits: LIMITS,
             tls: None,
             connections: 4,
-            rate: 1_000.0,
+            rate: Some(1_000.0),
             cut: usize::MAX,
         }
     }
@@ -141,11 +143,7 @@ impl Load {
         let start = START.max(shard.io().now());
         let end = start + SECOND;
         shard.observer().begin(start, Window { start, end });
-        let shape = Shape::constant(Rate::per_second(self.rate).unwrap());
-        let load = Offered::Drawn { shape, distribution: Distribution::Constant };
-        let dealt = Dealt { targets: 1, part: Portion::WHOLE, pools: 1, shards: 1, shard: 0 };
-        let arrivals = pacing::arrivals(&load, Sharing::InTurn, dealt, 7, (start, end));
-        let mut source = Source::Open(Streams::new(arrivals, 1, None));
+        let mut source = self.source(start, end);
         let schedule = Schedule { start, end, drain: SECOND };
         let (done, _) = shard.run(&mut source, schedule).unwrap();
         let failures = shard.failures();
@@ -155,6 +153,17 @@ impl Load {
         let part = recorded.parts[0].clone();
         let truth = std::mem::take(&mut *truth.lock().unwrap());
         Ran { part, witness, truth, failures, unreachable }
+    }
+
+    fn source(&self, start: Instant, end: Instant) -> Source {
+        let Some(rate) = self.rate else {
+            return Source::Closed { think: Think::NONE, random: Random::new(7) };
+        };
+        let shape = Shape::constant(Rate::per_second(rate).unwrap());
+        let load = Offered::Drawn { shape, distribution: Distribution::Constant };
+        let dealt = Dealt { targets: 1, part: Portion::WHOLE, pools: 1, shards: 1, shard: 0 };
+        let arrivals = pacing::arrivals(&load, Sharing::InTurn, dealt, 7, (start, end));
+        Source::Open(Streams::new(arrivals, 1, None))
     }
 
     fn driver(&self) -> Secured<Box<dyn Driver + Send>> {
@@ -210,7 +219,7 @@ fn the_handshake_of_the_protocol_has_a_time_of_its_own_and_ends_before_the_load(
 fn a_connection_for_each_request_greets_and_takes_leave() {
     let limits = Limits { keep_alive: Some(1), ..LIMITS };
     for (tls, round_trips) in [(None, 3), (SECURED, 4)] {
-        let ran = Load { tls, limits, rate: 100.0, ..Load::default() }.run();
+        let ran = Load { tls, limits, rate: Some(100.0), ..Load::default() }.run();
         assert_eq!((ran.part.completed(), ran.part.greeting.count()), (100, 104));
         assert_eq!(ran.truth.farewells, 104);
         assert!(all(&ran.part.response, TAKES * round_trips), "{:?}", ran.part.response.max());
@@ -238,4 +247,57 @@ fn the_driver_chooses_the_protocols_that_are_offered() {
     assert_eq!(unreachable(&[]), None, "a server need not choose");
     let why = "it speaks no protocol that was offered (ALPN)";
     assert_eq!(unreachable(&["other"]), Some((0, Some(Unopened::Unprepared(why)))));
+}
+
+/// Returns the largest number of requests in progress while those of a range are sent.
+fn most_open(completions: &[Completion], range: std::ops::Range<usize>) -> usize {
+    let sent = |completion: &Completion| completion.start.unwrap().sent;
+    let mut starts: Vec<_> = completions.iter().map(sent).collect();
+    starts.sort();
+    let open_at = |at| completions.iter().filter(|c| sent(c) <= at && at < c.done).count();
+    starts[range].iter().map(|at| open_at(*at)).max().unwrap()
+}
+
+#[test]
+fn a_connection_carries_as_many_requests_as_the_peer_allows_at_the_time() {
+    let allowed = |carried| match carried {
+        0..200 => 2,
+        200..2_000 => 50,
+        _ => 5,
+    };
+    let conduct = Conduct { allowed, ..Conduct::default() };
+    for tls in [None, SECURED] {
+        let conduct = conduct.clone();
+        let load = Load { conduct, tls, connections: 1, rate: Some(4_000.0), ..Load::default() };
+        let ran = load.run();
+        assert_eq!((ran.part.completed(), ran.part.reconnects), (4_000, 0));
+        let most = |range| most_open(&ran.witness.completions, range);
+        assert_eq!((most(0..200), most(250..400)), (2, 50));
+        assert!(most(2_060..4_000) <= 5);
+        // That there was no room is the target's doing.
+        assert_eq!(ran.part.lateness.max(), Some(Nanos::ZERO));
+        assert!(MS * 20 < ran.part.backlog_delay.max().unwrap());
+    }
+}
+
+#[test]
+fn the_users_of_a_closed_loop_are_as_many_as_the_peers_allow() {
+    let conduct = Conduct { allowed: |_| 3, ..Conduct::default() };
+    let ran = Load { conduct, rate: None, ..Load::default() }.run();
+    assert_eq!(most_open(&ran.witness.completions, 0..1_000), 12);
+}
+
+#[test]
+fn a_request_that_takes_too_long_is_given_up_without_its_connection() {
+    let conduct = Conduct { is_silent: |key| key % 50 == 49, ..Conduct::default() };
+    let limits = Limits { timeout: MS * 100, ..LIMITS };
+    for tls in [None, SECURED] {
+        let conduct = conduct.clone();
+        let ran = Load { conduct, limits, tls, connections: 1, ..Load::default() }.run();
+        assert_eq!((ran.part.outcome(Outcome::Timeout), ran.part.completed()), (20, 980));
+        assert_eq!((ran.truth.cancelled, ran.part.reconnects), (20, 0));
+        for completion in ran.witness.with(Outcome::Timeout) {
+            assert_eq!(completion.done - completion.start.unwrap().sent, limits.timeout);
+        }
+    }
 }

@@ -7,7 +7,9 @@ use crate::driver::{
 };
 use net::Closed;
 
-use super::{ASK, BYE, HELLO, MISSING, Message, Messages, PING, PONG, REPLY, WELCOME, write};
+use super::{
+    ASK, BYE, CANCEL, HELLO, MISSING, Message, Messages, PING, PONG, REPLY, WELCOME, write,
+};
 
 pub(super) const ALPN: &[u8] = b"toy";
 
@@ -106,6 +108,15 @@ impl Driver for Toy {
         Ok(next)
     }
 
+    fn cancel(&mut self, slot: Slot, token: Token, reports: &mut Reports) -> Result<bool, Fault> {
+        let asked = &mut self.line(slot).asked;
+        let place = asked.iter().position(|request| request.token == token);
+        let Request { id, .. } = asked.remove(place.expect("it is outstanding")).unwrap();
+        write(&mut reports.wire, CANCEL, id, 0, b"");
+        reports.done.push(done(token, Outcome::Timeout, ""));
+        Ok(true)
+    }
+
     fn leaves(&mut self, _slot: Slot, reports: &mut Reports) {
         write(&mut reports.wire, BYE, 0, 0, b"");
     }
@@ -141,7 +152,8 @@ impl Line {
 
     fn answered(&mut self, reply: &Message, reports: &mut Reports) {
         let place = self.asked.iter().position(|request| request.id == reply.id);
-        let place = place.expect("the server answers what it was asked");
+        // A reply may cross our cancellation.
+        let Some(place) = place else { return };
         let Request { token, .. } = self.asked.remove(place).unwrap();
         reports.begun.push(token);
         let missing = reply.items.iter().filter(|status| **status == MISSING).count();

@@ -9,7 +9,9 @@ use net::ConnectionId;
 use net::simulation::{Effect, Peer};
 use rustls::{ServerConfig, ServerConnection};
 
-use super::{ASK, BYE, FOUND, HELLO, MISSING, MS, Messages, PING, PONG, REPLY, WELCOME, write};
+use super::{
+    ASK, BYE, CANCEL, FOUND, HELLO, MISSING, MS, Messages, PING, PONG, REPLY, WELCOME, write,
+};
 
 /// The conduct of the servers.
 #[derive(Clone, Debug)]
@@ -19,11 +21,13 @@ pub(super) struct Conduct {
     pub(super) allowed: fn(u64) -> u32,
     /// It pings after this many requests of a connection, if any.
     pub(super) ping_every: u64,
+    /// True for a key whose request gets no reply.
+    pub(super) is_silent: fn(u64) -> bool,
 }
 
 impl Default for Conduct {
     fn default() -> Conduct {
-        Conduct { allowed: |_| 100, ping_every: 0 }
+        Conduct { allowed: |_| 100, ping_every: 0, is_silent: |_| false }
     }
 }
 
@@ -35,6 +39,7 @@ pub(super) struct Truth {
     pub(super) pings: u32,
     pub(super) pongs: u32,
     pub(super) farewells: u32,
+    pub(super) cancelled: u32,
 }
 
 /// One connection of a server, without a network.
@@ -63,13 +68,16 @@ impl Far {
                 HELLO => {}
                 PONG => truth.pongs += 1,
                 BYE => truth.farewells += 1,
+                CANCEL => truth.cancelled += 1,
                 ASK => {
                     let (keys, _) = message.items.as_chunks();
                     let keys: Vec<u64> = keys.iter().map(|key| u64::from_le_bytes(*key)).collect();
                     let statuses: Vec<u8> = keys.iter().map(|key| status(*key)).collect();
-                    truth.asked.push(keys);
                     self.carried += 1;
-                    write(said, REPLY, message.id, statuses.len(), &statuses);
+                    if !keys.iter().any(|key| (self.conduct.is_silent)(*key)) {
+                        write(said, REPLY, message.id, statuses.len(), &statuses);
+                    }
+                    truth.asked.push(keys);
                     if 0 < self.conduct.ping_every
                         && self.carried.is_multiple_of(self.conduct.ping_every)
                     {

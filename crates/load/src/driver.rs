@@ -112,7 +112,8 @@ pub struct Asked {
     pub number: u64,
     /// The label that the arrival asks for, if any.
     pub label: Label,
-    /// True if the driver has reported it in [`Reports::again`]: the same request is sent again.
+    /// True if the driver has reported it in [`Reports::again`] or [`Reports::redirected`]: the same
+    /// request is sent again.
     pub again: bool,
 }
 
@@ -152,8 +153,18 @@ pub struct Reports {
     /// Requests that the peer has not processed, by the rules of the protocol: they are sent again,
     /// on another connection.
     pub again: Vec<Token>,
+    /// Requests that the peer has sent elsewhere.
+    pub redirected: Vec<Redirect>,
     /// Bytes for the peer: requests, and bytes that belong to no request, such as a handshake's.
     pub wire: Vec<u8>,
+}
+
+/// A request that is sent again, to the node that the peer has named. It keeps its first `sent`: to
+/// be sent elsewhere is part of the service. A bound on such steps is the driver's.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Redirect {
+    pub token: Token,
+    pub to: Node,
 }
 
 /// The next step for a connection.
@@ -246,6 +257,18 @@ pub trait Driver {
     /// outstanding on it as `lost`, except one that the end of the connection completes.
     fn closed(&mut self, slot: Slot, lost: Lost, reports: &mut Reports) -> Result<(), Fault>;
 
+    /// True if each request belongs to a node. Then every endpoint of the pool has connections and a
+    /// backlog of its own, so that a slow node delays only its own requests.
+    fn is_routed(&self) -> bool {
+        false
+    }
+
+    /// The node of a request, if requests belong to nodes. It may change until the request is
+    /// started.
+    fn route(&mut self, _number: u64, _label: Label) -> Node {
+        Node(0)
+    }
+
     /// The protocol's names for TLS's ALPN, the preferred one first; empty to offer none.
     fn alpn(&self) -> &'static [&'static [u8]] {
         &[]
@@ -311,6 +334,14 @@ impl<D: Driver + ?Sized> Driver for Box<D> {
 
     fn closed(&mut self, slot: Slot, lost: Lost, reports: &mut Reports) -> Result<(), Fault> {
         (**self).closed(slot, lost, reports)
+    }
+
+    fn is_routed(&self) -> bool {
+        (**self).is_routed()
+    }
+
+    fn route(&mut self, number: u64, label: Label) -> Node {
+        (**self).route(number, label)
     }
 
     fn alpn(&self) -> &'static [&'static [u8]] {

@@ -7,15 +7,20 @@ mod tests;
 
 const NONE: u32 = u32::MAX;
 
-/// The slots that have room, in one queue for each number of requests that they carry. Entering and
-/// leaving take constant time, and so does finding the first, on average: a slot's queue changes by
-/// one with each request.
-#[derive(Debug, Default)]
+/// The slots that have room, in groups, with one queue for each number of requests that they carry.
+/// Entering and leaving take constant time, and so does finding the first, on average: a slot's queue
+/// changes by one with each request.
+#[derive(Debug)]
 pub(crate) struct Idle {
+    groups: Vec<Group>,
+    links: Vec<Link>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Group {
     queues: Vec<Queue>,
     /// All queues before this one are empty.
     lowest: usize,
-    links: Vec<Link>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -27,38 +32,42 @@ struct Queue {
 /// A slot's neighbours, and the queue that it is in.
 #[derive(Clone, Copy, Debug)]
 struct Link {
+    group: u32,
     queue: u32,
     before: u32,
     after: u32,
 }
 
 impl Idle {
-    pub(crate) fn new(slots: usize) -> Idle {
-        let nowhere = Link { queue: NONE, before: NONE, after: NONE };
-        Idle { queues: Vec::new(), lowest: 0, links: vec![nowhere; slots] }
+    pub(crate) fn new(slots: usize, groups: usize) -> Idle {
+        let nowhere = Link { group: 0, queue: NONE, before: NONE, after: NONE };
+        Idle { groups: vec![Group::default(); groups], links: vec![nowhere; slots] }
     }
 
-    /// Returns the slot to be used next.
+    /// Returns the slot of a group that is to be used next.
     #[inline]
-    pub(crate) fn first(&mut self) -> Option<Slot> {
+    pub(crate) fn first(&mut self, group: usize) -> Option<Slot> {
+        let Group { queues, lowest } = &mut self.groups[group];
         loop {
-            match self.queues.get(self.lowest)?.first {
-                NONE => self.lowest += 1,
+            match queues.get(*lowest)?.first {
+                NONE => *lowest += 1,
                 first => return Some(Slot(first)),
             }
         }
     }
 
-    /// Puts a slot behind all others that carry as many requests.
+    /// Puts a slot behind all others of its group that carry as many requests.
     #[inline]
-    pub(crate) fn enter(&mut self, slot: Slot, carried: usize) {
+    pub(crate) fn enter(&mut self, slot: Slot, group: usize, carried: usize) {
         self.leave(slot);
-        if self.queues.len() <= carried {
-            self.queues.resize(carried + 1, Queue { first: NONE, last: NONE });
+        let Group { queues, lowest } = &mut self.groups[group];
+        if queues.len() <= carried {
+            queues.resize(carried + 1, Queue { first: NONE, last: NONE });
         }
-        self.lowest = self.lowest.min(carried);
-        let queue = &mut self.queues[carried];
-        let link = Link { queue: carried as u32, before: queue.last, after: NONE };
+        *lowest = carried.min(*lowest);
+        let queue = &mut queues[carried];
+        let (group, before) = (group as u32, queue.last);
+        let link = Link { group, queue: carried as u32, before, after: NONE };
         match queue.last {
             NONE => queue.first = slot.0,
             last => self.links[last as usize].after = slot.0,
@@ -70,11 +79,11 @@ impl Idle {
     /// Removes a slot, if it is in a queue.
     #[inline]
     pub(crate) fn leave(&mut self, slot: Slot) {
-        let Link { queue, before, after } = self.links[slot.0 as usize];
+        let Link { group, queue, before, after } = self.links[slot.0 as usize];
         if queue == NONE {
             return;
         }
-        let queue = &mut self.queues[queue as usize];
+        let queue = &mut self.groups[group as usize].queues[queue as usize];
         match before {
             NONE => queue.first = after,
             before => self.links[before as usize].after = after,

@@ -18,6 +18,8 @@ pub(crate) struct Request {
     pub(crate) label: Label,
     /// True if it was sent before, and the target has not processed it.
     pub(crate) again: bool,
+    /// True if the target has sent it elsewhere: `room` and `sent` are of its first start.
+    pub(crate) is_redirected: bool,
     /// True if it was counted as overdue, now or when it was sent before.
     pub(crate) overdue: bool,
     /// The time since which its connection had room for it.

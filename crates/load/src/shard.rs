@@ -13,7 +13,9 @@ use ::measure::pace::Think;
 use ::measure::{Instant, Nanos, Random};
 use net::{Closed, ConnectionId, Endpoint, Event, Io};
 
-use crate::driver::{Asked, Done, Driver, Fault, Lost, Next, Outcome, Reports, Slot, Token};
+use crate::driver::{
+    Asked, Done, Driver, Fault, Lost, Next, Outcome, Redirect, Reports, Slot, Token,
+};
 use crate::observe::{Completion, Observer, Of, Start, Turn};
 use crate::outstanding::{Outstanding, Request};
 use crate::pacing::Arrival;
@@ -130,12 +132,20 @@ struct Due {
     returned: Option<Returned>,
 }
 
-/// The return of a request that the target has not processed: see [`Reports::again`].
+/// The return of a request that is sent again: see [`Reports::again`] and [`Reports::redirected`].
 #[derive(Clone, Copy, Debug)]
 struct Returned {
     at: Instant,
     /// True if it was counted as overdue already.
     overdue: bool,
+    /// The start that counts for one that was redirected: its first.
+    first: Option<First>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct First {
+    room: Instant,
+    sent: Instant,
 }
 
 impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
@@ -331,8 +341,8 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         let pool = &mut self.pools[index];
         self.observer.intended(pool.of, waiting.intended);
         // In a closed loop the number of users is the limit.
-        if self.think.is_some() || pool.backlog.len() < self.limits.backlog {
-            pool.backlog.push_back(waiting);
+        if self.think.is_some() || pool.backlog() < self.limits.backlog {
+            pool.enqueue(waiting);
         } else {
             self.has_dropped = true;
             let completion = never_sent(pool.of, waiting, now, Outcome::Dropped, "");
@@ -340,11 +350,13 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         }
     }
 
-    /// Starts waiting requests, oldest first, while their pool has a connection with room.
+    /// Starts waiting requests, oldest first, while their pool has a connection with room for them.
     fn dispatch(&mut self) -> Result<(), Fault> {
         for index in 0..self.pools.len() {
-            while let Some((due, slot)) = self.pools[index].take_next() {
-                self.start(index, slot, due)?;
+            for queue in 0..self.pools[index].queues.len() {
+                while let Some((due, slot)) = self.pools[index].take_next(queue) {
+                    self.start(index, slot, due)?;
+                }
             }
         }
         Ok(())
@@ -359,18 +371,32 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         // Until it came back, a request that is sent again could not be sent on another connection.
         let (state, room) = (place.state, place.room);
         let room = returned.map_or(room, |returned| room.max(returned.at));
-        let (sent, again) = (self.io.now(), returned.is_some());
+        let (now, again) = (self.io.now(), returned.is_some());
         let overdue = returned.is_some_and(|returned| returned.overdue);
-        let request =
-            Request { pool, slot, intended, number, label, again, overdue, room, sent, first_byte };
+        let first = returned.and_then(|returned| returned.first);
+        let is_redirected = first.is_some();
+        let First { room, sent } = first.unwrap_or(First { room, sent: now });
+        let request = Request {
+            pool,
+            slot,
+            intended,
+            number,
+            label,
+            again,
+            is_redirected,
+            overdue,
+            room,
+            sent,
+            first_byte,
+        };
         let token = self.outstanding.insert(request);
         match state {
-            State::Open { connection } => self.transmit(connection, token, sent),
+            State::Open { connection } => self.transmit(connection, token, now),
             _ => {
-                self.begin_to_connect(index, slot, sent);
+                self.begin_to_connect(index, slot, now);
                 let pool = &mut self.pools[index];
                 pool.place(slot).awaited = Some(token);
-                pool.offer(slot, sent);
+                pool.offer(slot, now);
                 Ok(())
             }
         }
@@ -390,7 +416,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         }
         let request = self.outstanding.get(token);
         let pool = &mut self.pools[request.pool as usize];
-        let &mut Request { number, label, again, .. } = request;
+        let &mut Request { number, label, again, is_redirected, .. } = request;
         let asked = Asked { token, number, label, again };
         if pool.driver.is_scripted() {
             let begun = self.io.now();
@@ -398,7 +424,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             left = self.io.now();
             self.scripted += left - begun;
             // The script's time counts as our lateness, not as the target's response time.
-            if pool.place(request.slot).awaited.is_none() {
+            if pool.place(request.slot).awaited.is_none() && !is_redirected {
                 request.sent = left;
             }
         } else {
@@ -418,7 +444,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         place.carried += 1;
         pool.offer_below(slot, left, self.limits.keep_alive);
         // A request that had a connection opened was sent when the connection attempt began.
-        if holds_back && awaited.is_none() {
+        if holds_back && awaited.is_none() && !is_redirected {
             self.held_back.push(token);
             self.note_departures();
         }
@@ -517,7 +543,8 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
     }
 
     /// Records the outcome of each finished request; in a closed loop, its user starts its think
-    /// time. Requests that the target has not processed wait for another connection.
+    /// time. Requests that the target has not processed wait for another connection, and those that
+    /// it has sent elsewhere for one that leads there.
     fn settle(&mut self, now: Instant) -> Result<(), Fault> {
         for token in self.reports.begun.drain(..) {
             self.outstanding.get(token).first_byte.get_or_insert(now);
@@ -528,7 +555,16 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             let pool = &mut self.pools[pool as usize];
             pool.place(slot).outstanding -= 1;
             let waiting = Waiting { intended, number, label };
-            pool.again.push_back(Due { waiting, returned: Some(Returned { at: now, overdue }) });
+            pool.again(waiting, Returned { at: now, overdue, first: None });
+        }
+        for Redirect { token, to } in self.reports.redirected.drain(..) {
+            let Request { pool, slot, intended, number, label, overdue, room, sent, .. } =
+                self.outstanding.remove(token);
+            let pool = &mut self.pools[pool as usize];
+            pool.place(slot).outstanding -= 1;
+            let waiting = Waiting { intended, number, label };
+            let first = Some(First { room, sent });
+            pool.redirect(to, waiting, Returned { at: now, overdue, first });
         }
         while let Some(done) = self.reports.done.pop() {
             let request = self.outstanding.remove(done.token);
@@ -624,9 +660,11 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             self.observer.completed(&completion(of, &request, done, now));
         }
         for pool in &mut self.pools {
-            while let Some(waiting) = pool.pop() {
-                let completion = never_sent(pool.of, waiting, now, Outcome::Unfinished, "");
-                self.observer.completed(&completion);
+            for queue in 0..pool.queues.len() {
+                while let Some(waiting) = pool.pop(queue) {
+                    let completion = never_sent(pool.of, waiting, now, Outcome::Unfinished, "");
+                    self.observer.completed(&completion);
+                }
             }
         }
     }

@@ -177,6 +177,14 @@ impl<D: Driver> Driver for Secured<D> {
         self.inner.closed(slot, lost, reports)
     }
 
+    fn is_routed(&self) -> bool {
+        self.inner.is_routed()
+    }
+
+    fn route(&mut self, number: u64, label: Label) -> Node {
+        self.inner.route(number, label)
+    }
+
     fn alpn(&self) -> &'static [&'static [u8]] {
         self.inner.alpn()
     }

@@ -9,6 +9,7 @@ fn request(sent: u64) -> Request {
         number: 0,
         label: Label::NONE,
         again: false,
+        is_redirected: false,
         overdue: false,
         room: at,
         sent: at,

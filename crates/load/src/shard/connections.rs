@@ -375,8 +375,9 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
                         self.not_connected(token, Outcome::Connect, failure.reason(), now)
                     }
                     (None, Some(failure)) => {
-                        pool.failed += 1;
-                        self.refuse(index, failure.reason(), now)
+                        let queue = pool.queue(slot);
+                        pool.queues[queue].failed += 1;
+                        self.refuse(index, queue, failure.reason(), now)
                     }
                     (None, None) => unreachable!("no request is overdue before it has started"),
                 }
@@ -422,16 +423,22 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         }
     }
 
-    /// Fails as many waiting requests as connection attempts have failed, oldest first, if no slot
+    /// Fails as many requests of a queue as connection attempts have failed, oldest first, if no slot
     /// can serve them.
-    fn refuse(&mut self, index: usize, why: &'static str, now: Instant) -> Result<(), Fault> {
+    fn refuse(
+        &mut self,
+        index: usize,
+        queue: usize,
+        why: &'static str,
+        now: Instant,
+    ) -> Result<(), Fault> {
         let pool = &mut self.pools[index];
-        if pool.is_usable() {
+        if pool.is_usable(queue) {
             return Ok(());
         }
-        for _ in 0..std::mem::take(&mut pool.failed) {
+        for _ in 0..std::mem::take(&mut pool.queues[queue].failed) {
             let pool = &mut self.pools[index];
-            let Some(waiting) = pool.pop() else { return Ok(()) };
+            let Some(waiting) = pool.pop(queue) else { return Ok(()) };
             let completion = never_sent(pool.of, waiting, now, Outcome::Connect, why);
             self.observer.completed(&completion);
             self.think(index, now)?;

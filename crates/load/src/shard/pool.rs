@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use ::measure::{Instant, Nanos};
 use net::{ConnectionId, Endpoint};
 
-use super::{Due, Unopened, Waiting};
+use super::{Due, Returned, Unopened, Waiting};
 use crate::driver::{Driver, Label, Node, Slot, Token};
 use crate::idle::Idle;
 use crate::observe::Of;
@@ -18,26 +18,33 @@ pub(super) struct Pool<D> {
     /// The number of failed attempts to connect to each.
     pub(super) refused: Vec<u64>,
     pub(super) slots: Vec<Place>,
-    /// The number of slots that are not [`State::Lost`]: while there are any, waiting requests can
-    /// be served.
-    usable: usize,
-    /// Failed attempts to connect since a connection was last opened: this many requests fail when
-    /// no slot is usable.
-    pub(super) failed: usize,
     /// The reason why the last attempt to connect failed.
     pub(super) failure: Option<Unopened>,
-    /// The slots with room for a request.
+    /// The slots with room for a request, in a group for each queue.
     pub(super) idle: Idle,
-    /// Requests that are due but found no room, oldest first.
-    pub(super) backlog: VecDeque<Waiting>,
-    /// Requests that were sent and came back unprocessed, oldest first; sent before the backlog.
-    pub(super) again: VecDeque<Due>,
+    /// One for each endpoint, if the driver routes requests to them; otherwise only one.
+    pub(super) queues: Vec<Queue>,
     /// Closed loop: the times when the users in think time send their next requests.
     pub(super) thinking: BinaryHeap<Reverse<Instant>>,
     numbers: Numbers,
     /// Closed loop: the number of requests started so far.
     asked: u64,
     pub(super) longest_preparation: Nanos,
+}
+
+/// The requests that wait for one of the pool's slots, or for one of those that lead to a node.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    /// Requests that are due but found no room, oldest first.
+    backlog: VecDeque<Waiting>,
+    /// Requests that were sent and came back, oldest first; sent before the backlog.
+    again: VecDeque<Due>,
+    /// The number of slots that are not [`State::Lost`]: while there are any, waiting requests can
+    /// be served.
+    usable: usize,
+    /// Failed attempts to connect since a connection was last opened: this many requests fail when
+    /// no slot is usable.
+    pub(super) failed: usize,
 }
 
 /// The numbering of a pool's requests in a closed loop; the arrivals of an open loop are numbered
@@ -55,7 +62,8 @@ pub struct Numbers {
 pub(super) struct Place {
     /// The state; changed only by [`Pool::set`].
     pub(super) state: State,
-    /// The pool's endpoint that it connects to; changes after each failed attempt.
+    /// The pool's endpoint that it connects to; changes after each failed attempt, unless requests
+    /// are routed.
     endpoint: usize,
     /// The time since which it has had room.
     pub(super) room: Instant,
@@ -113,18 +121,16 @@ impl<D: Driver> Pool<D> {
             carried: 0,
             awaited: None,
         };
+        let queues = if driver.is_routed() { endpoints.len() } else { 1 };
         Pool {
             of,
             driver,
             slots: (0..slots).map(|slot| place(slot % endpoints.len())).collect(),
             refused: vec![0; endpoints.len()],
             endpoints,
-            usable: 0,
-            failed: 0,
             failure: None,
-            idle: Idle::new(slots),
-            backlog: VecDeque::new(),
-            again: VecDeque::new(),
+            idle: Idle::new(slots, queues),
+            queues: (0..queues).map(|_| Queue::default()).collect(),
             thinking: BinaryHeap::new(),
             numbers,
             asked: 0,
@@ -138,16 +144,46 @@ impl<D: Driver> Pool<D> {
 
     pub(super) fn set(&mut self, slot: Slot, state: State) {
         let before = std::mem::replace(&mut self.place(slot).state, state);
-        self.usable -= usize::from(before != State::Lost);
-        self.usable += usize::from(state != State::Lost);
+        let queue = self.queue(slot);
+        let queue = &mut self.queues[queue];
+        queue.usable -= usize::from(before != State::Lost);
+        queue.usable += usize::from(state != State::Lost);
         if let State::Open { .. } = state {
-            self.failed = 0;
+            queue.failed = 0;
         }
     }
 
-    /// True if any connection is open, is being opened, or will be opened for the next request.
-    pub(super) fn is_usable(&self) -> bool {
-        0 < self.usable
+    /// Returns the queue whose requests the slot serves.
+    pub(super) fn queue(&self, slot: Slot) -> usize {
+        if self.queues.len() == 1 { 0 } else { self.slots[slot.0 as usize].endpoint }
+    }
+
+    /// Returns the queue of a request.
+    fn route(&mut self, waiting: Waiting) -> &mut Queue {
+        let queue = match self.queues.len() {
+            1 => 0,
+            _ => self.driver.route(waiting.number, waiting.label).0 as usize,
+        };
+        &mut self.queues[queue]
+    }
+
+    pub(super) fn enqueue(&mut self, waiting: Waiting) {
+        self.route(waiting).backlog.push_back(waiting);
+    }
+
+    pub(super) fn again(&mut self, waiting: Waiting, returned: Returned) {
+        self.route(waiting).again.push_back(Due { waiting, returned: Some(returned) });
+    }
+
+    pub(super) fn redirect(&mut self, Node(to): Node, waiting: Waiting, returned: Returned) {
+        let queue = self.queues.get_mut(to as usize).expect("a redirect leads to a node");
+        queue.again.push_back(Due { waiting, returned: Some(returned) });
+    }
+
+    /// True if any connection for this queue is open, is being opened, or will be opened for the
+    /// next request.
+    pub(super) fn is_usable(&self, queue: usize) -> bool {
+        0 < self.queues[queue].usable
     }
 
     pub(super) fn endpoint(&self, slot: Slot) -> &Endpoint {
@@ -159,12 +195,14 @@ impl<D: Driver> Pool<D> {
     }
 
     /// Counts a failure to connect, and moves the slot to another endpoint, if there is one: this one
-    /// may be dead while the others work.
+    /// may be dead while the others work. A slot that serves one node stays there.
     pub(super) fn turn_elsewhere(&mut self, slot: Slot) {
         let others = self.endpoints.len();
         let refused = self.place(slot).endpoint;
         self.refused[refused] += 1;
-        self.place(slot).endpoint = (refused + 1) % others;
+        if self.queues.len() == 1 {
+            self.place(slot).endpoint = (refused + 1) % others;
+        }
     }
 
     pub(super) fn has_stopped(&self) -> bool {
@@ -181,7 +219,9 @@ impl<D: Driver> Pool<D> {
     /// kernel provides the memory only on use; if it refuses this much, the backlog grows step by
     /// step.
     pub(super) fn expect(&mut self, backlog: usize) {
-        let _ = self.backlog.try_reserve_exact(backlog);
+        for queue in &mut self.queues {
+            let _ = queue.backlog.try_reserve_exact(backlog);
+        }
     }
 
     /// Returns the next request of a user whose think time is over.
@@ -205,32 +245,40 @@ impl<D: Driver> Pool<D> {
         self.numbers.quota.is_some_and(|quota| quota <= self.asked)
     }
 
-    /// Takes the oldest waiting request and a connection for it, if there is one with room.
-    pub(super) fn take_next(&mut self) -> Option<(Due, Slot)> {
-        if self.waiting() == 0 {
+    /// Takes the oldest request that waits in a queue and a connection for it, if there is one with
+    /// room.
+    pub(super) fn take_next(&mut self, index: usize) -> Option<(Due, Slot)> {
+        let queue = &mut self.queues[index];
+        if queue.waiting() == 0 {
             return None;
         }
-        let slot = self.idle.first()?;
-        if let Some(due) = self.again.pop_front() {
+        let slot = self.idle.first(index)?;
+        if let Some(due) = queue.again.pop_front() {
             return Some((due, slot));
         }
-        let waiting = self.backlog.pop_front()?;
-        if self.backlog.is_empty() {
+        let waiting = queue.backlog.pop_front()?;
+        if queue.backlog.is_empty() {
             // Restarts at the beginning, in memory that was just used, not behind it.
-            self.backlog.clear();
+            queue.backlog.clear();
         }
         Some((Due { waiting, returned: None }, slot))
     }
 
     /// The number of requests that wait for a connection.
     pub(super) fn waiting(&self) -> usize {
-        self.again.len() + self.backlog.len()
+        self.queues.iter().map(Queue::waiting).sum()
     }
 
-    /// Takes the oldest waiting request, which will not be sent.
-    pub(super) fn pop(&mut self) -> Option<Waiting> {
-        let returned = self.again.pop_front().map(|due| due.waiting);
-        returned.or_else(|| self.backlog.pop_front())
+    /// The number of these that were never sent.
+    pub(super) fn backlog(&self) -> usize {
+        self.queues.iter().map(|queue| queue.backlog.len()).sum()
+    }
+
+    /// Takes the oldest request that waits in a queue, which will not be sent.
+    pub(super) fn pop(&mut self, queue: usize) -> Option<Waiting> {
+        let queue = &mut self.queues[queue];
+        let returned = queue.again.pop_front().map(|due| due.waiting);
+        returned.or_else(|| queue.backlog.pop_front())
     }
 
     /// Queues a slot by the number of requests it carries, or removes it if it has no room.
@@ -258,7 +306,14 @@ impl<D: Driver> Pool<D> {
         if !self.idle.contains(slot) {
             place.room = since;
         }
-        self.idle.enter(slot, place.outstanding);
+        let (queue, outstanding) = (self.queue(slot), self.slots[slot.0 as usize].outstanding);
+        self.idle.enter(slot, queue, outstanding);
+    }
+}
+
+impl Queue {
+    fn waiting(&self) -> usize {
+        self.again.len() + self.backlog.len()
     }
 }
 

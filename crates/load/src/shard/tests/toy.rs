@@ -12,8 +12,8 @@ use crate::driver::tls::tests::{now, peer};
 use crate::driver::tls::{Secured, Terms, Tls, Trust};
 use crate::observe::Part;
 
-use self::driver::{Habits, Toy};
-use self::server::{Conduct, Servers, TAKES, Truth};
+use self::driver::{Habits, MOST_HOPS, Toy};
+use self::server::{Conduct, FIRST_PORT, Servers, TAKES, Truth};
 
 mod driver;
 mod server;
@@ -36,6 +36,11 @@ const CANCEL: u8 = 8;
 /// The status of a key that is there.
 const FOUND: u8 = 0;
 const MISSING: u8 = 1;
+/// The status of a key that another node has: its index is added.
+const MOVED: u8 = 0x80;
+
+/// The keys are divided into parts, each of which one node has.
+const PARTS: u64 = 16;
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Message {
@@ -79,6 +84,8 @@ struct Load {
     limits: Limits,
     /// The protocols that the servers offer over TLS; `None` without TLS.
     tls: Option<&'static [&'static str]>,
+    nodes: u16,
+    /// The number of connections, which are spread over the nodes.
     connections: usize,
     /// The rate of an open loop; `None` for a closed one without think times.
     rate: Option<f64>,
@@ -93,6 +100,7 @@ impl Default for Load {
             habits: Habits::default(),
             limits: LIMITS,
             tls: None,
+            nodes: 1,
             connections: 4,
             rate: Some(1_000.0),
             cut: usize::MAX,
@@ -120,9 +128,12 @@ impl Load {
             tls: self.settings(),
             cut: self.cut,
             ends: HashMap::new(),
+            called: 0,
         };
-        let address: std::net::SocketAddr = "127.0.0.1:1".parse().unwrap();
-        self.drive(Simulation::new(servers), vec![address.into()], &truth)
+        let port = |node| FIRST_PORT + node;
+        let to =
+            (0..self.nodes).map(|node| std::net::SocketAddr::from(([127, 0, 0, 1], port(node))));
+        self.drive(Simulation::new(servers), to.map(Endpoint::from).collect(), &truth)
     }
 
     fn settings(&self) -> Option<Arc<rustls::ServerConfig>> {
@@ -300,4 +311,74 @@ fn a_request_that_takes_too_long_is_given_up_without_its_connection() {
             assert_eq!(completion.done - completion.start.unwrap().sent, limits.timeout);
         }
     }
+}
+
+/// Two nodes, of which the second has the odd parts.
+const TWO: fn(u32, u64) -> u32 = |_, part| (part % 2) as u32;
+
+fn odd_parts_elsewhere() -> Vec<u32> {
+    (0..PARTS).map(|part| (part % 2) as u32).collect()
+}
+
+#[test]
+fn each_request_goes_to_the_node_that_it_belongs_to() {
+    let conduct = Conduct { owner: TWO, ..Conduct::default() };
+    for tls in [None, SECURED] {
+        let habits = Habits { map: odd_parts_elsewhere(), keys: 3, ..Habits::default() };
+        let ran = Load { conduct: conduct.clone(), habits, tls, nodes: 2, ..Load::default() }.run();
+        assert_eq!((ran.part.completed(), ran.truth.moved), (1_000, 0));
+        let of_second = ran.truth.asked.iter().filter(|(node, _)| *node == 1).count();
+        assert_eq!((ran.truth.asked.len(), of_second), (1_000, 500));
+    }
+}
+
+#[test]
+fn a_dead_node_fails_only_its_own_requests() {
+    let conduct = Conduct { owner: TWO, dead: Some(1), ..Conduct::default() };
+    let habits = Habits { map: odd_parts_elsewhere(), ..Habits::default() };
+    let ran = Load { conduct, habits, nodes: 2, ..Load::default() }.run();
+    assert_eq!((ran.part.completed(), ran.unreachable), (500, None));
+    assert!(ran.witness.with(Outcome::Ok).all(|completion| completion.response_time() == TAKES));
+    assert!(0 < ran.part.outcome(Outcome::Connect));
+    let waited = ran.part.outcome(Outcome::Connect) + ran.part.outcome(Outcome::Unfinished);
+    assert_eq!(waited, 500, "{:?}", ran.part.outcomes);
+}
+
+#[test]
+fn a_redirected_request_has_one_outcome_and_its_first_start() {
+    let conduct = Conduct { owner: TWO, ..Conduct::default() };
+    for tls in [None, SECURED] {
+        for cut in [usize::MAX, 1] {
+            let habits = Habits { map: vec![0; PARTS as usize], ..Habits::default() };
+            let conduct = conduct.clone();
+            let load = Load { conduct, habits, tls, cut, nodes: 2, ..Load::default() };
+            let ran = load.run();
+            assert_eq!((ran.part.completed(), ran.part.sent, ran.truth.moved), (1_000, 1_000, 500));
+            assert_eq!(ran.part.sent_again, 500);
+            assert!(ran.truth.asked.iter().all(|(node, keys)| TWO(0, keys[0] % PARTS) == *node));
+            for completion in &ran.witness.completions {
+                let start = completion.start.unwrap();
+                let steps = 1 + completion.number % 2;
+                assert_eq!(start.sent, completion.intended);
+                assert_eq!(completion.done - start.sent, TAKES * steps, "{completion:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn later_requests_follow_what_the_driver_has_learned() {
+    let conduct = Conduct { owner: TWO, ..Conduct::default() };
+    let habits = Habits { map: vec![0; PARTS as usize], learns: true, ..Habits::default() };
+    let ran = Load { conduct, habits, nodes: 2, ..Load::default() }.run();
+    assert_eq!((ran.part.completed(), ran.truth.moved), (1_000, 8), "one for each odd part");
+}
+
+#[test]
+fn nodes_that_send_a_request_round_in_a_circle_do_not_get_it_for_ever() {
+    let conduct = Conduct { owner: |node, _| 1 - node, ..Conduct::default() };
+    let habits = Habits { map: odd_parts_elsewhere(), ..Habits::default() };
+    let ran = Load { conduct, habits, nodes: 2, ..Load::default() }.run();
+    assert_eq!(ran.part.outcome(Outcome::Status), 1_000);
+    assert_eq!(ran.part.sent_again, 1_000 * u64::from(MOST_HOPS));
 }

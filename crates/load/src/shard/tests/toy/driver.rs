@@ -1,14 +1,16 @@
 //! The client's side of the toy protocol.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
-use crate::driver::{
-    Asked, Done, Driver, Fault, Label, Lost, Next, Opening, Outcome, Reports, Slot, Token,
-};
 use net::Closed;
 
 use super::{
-    ASK, BYE, CANCEL, HELLO, MISSING, Message, Messages, PING, PONG, REPLY, WELCOME, write,
+    ASK, BYE, CANCEL, HELLO, MISSING, MOVED, Message, Messages, PARTS, PING, PONG, REPLY, WELCOME,
+    write,
+};
+use crate::driver::{
+    Asked, Done, Driver, Fault, Label, Lost, Next, Node, Opening, Outcome, Redirect, Reports, Slot,
+    Token,
 };
 
 pub(super) const ALPN: &[u8] = b"toy";
@@ -20,11 +22,18 @@ pub(super) struct Habits {
     pub(super) keys: u64,
     /// The most requests that a connection carries at once, if the server allows as many.
     pub(super) streams: usize,
+    /// The node of each part of the keys; empty if every node has all keys.
+    pub(super) map: Vec<u32>,
+    /// True if the map follows the servers' answers.
+    pub(super) learns: bool,
 }
+
+/// The most times that a request is sent elsewhere.
+pub(super) const MOST_HOPS: u32 = 5;
 
 impl Default for Habits {
     fn default() -> Habits {
-        Habits { keys: 1, streams: 100 }
+        Habits { keys: 1, streams: 100, map: Vec::new(), learns: false }
     }
 }
 
@@ -32,6 +41,8 @@ impl Default for Habits {
 pub(super) struct Toy {
     habits: Habits,
     lines: Vec<Line>,
+    /// The number of times that requests were sent elsewhere, by their numbers.
+    hops: HashMap<u64, u32>,
 }
 
 /// One connection.
@@ -48,16 +59,18 @@ struct Line {
 struct Request {
     id: u32,
     token: Token,
+    number: u64,
 }
 
-/// Returns the keys of a request.
+/// Returns the keys of a request, which are of one part.
 pub(super) fn keys(number: u64, count: u64) -> impl Iterator<Item = u64> {
-    (0..count).map(move |place| number * count + place)
+    (0..count).map(move |place| (number * count + place) * PARTS + number % PARTS)
 }
 
 impl Toy {
     pub(super) fn new(slots: usize, habits: Habits) -> Toy {
-        Toy { habits, lines: (0..slots).map(|_| Line::default()).collect() }
+        let lines = (0..slots).map(|_| Line::default()).collect();
+        Toy { habits, lines, hops: HashMap::new() }
     }
 
     fn line(&mut self, slot: Slot) -> &mut Line {
@@ -86,22 +99,23 @@ impl Driver for Toy {
         let items: Vec<u8> = keys(asked.number, count).flat_map(u64::to_le_bytes).collect();
         line.next_id += 1;
         write(&mut reports.wire, ASK, line.next_id, count as usize, &items);
-        line.asked.push_back(Request { id: line.next_id, token: asked.token });
+        let Asked { token, number, .. } = asked;
+        line.asked.push_back(Request { id: line.next_id, token, number });
         Ok(Label::NONE)
     }
 
     fn receive(&mut self, slot: Slot, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault> {
-        let line = self.line(slot);
-        let mut next = line.state();
-        line.arrived.0.extend_from_slice(bytes);
-        while let Some(message) = line.arrived.next() {
+        let mut next = self.line(slot).state();
+        self.line(slot).arrived.0.extend_from_slice(bytes);
+        while let Some(message) = self.line(slot).arrived.next() {
+            let line = self.line(slot);
             match message.kind {
                 WELCOME => {
                     next = if line.allowed.is_none() { Next::Ready(None) } else { next };
                     line.allowed = Some(message.id as usize);
                 }
                 PING => write(&mut reports.wire, PONG, message.id, 0, b""),
-                REPLY => line.answered(&message, reports),
+                REPLY => self.answered(slot, &message, reports),
                 _ => return Ok(Next::Fail(Outcome::Malformed, "an unknown kind")),
             }
         }
@@ -135,6 +149,14 @@ impl Driver for Toy {
         Ok(())
     }
 
+    fn is_routed(&self) -> bool {
+        !self.habits.map.is_empty()
+    }
+
+    fn route(&mut self, number: u64, _label: Label) -> Node {
+        Node(self.habits.map[(number % PARTS) as usize])
+    }
+
     fn alpn(&self) -> &'static [&'static [u8]] {
         &[ALPN]
     }
@@ -149,16 +171,33 @@ impl Line {
     fn state(&self) -> Next {
         if self.allowed.is_some() { Next::Continue } else { Next::Greeting(None) }
     }
+}
 
-    fn answered(&mut self, reply: &Message, reports: &mut Reports) {
-        let place = self.asked.iter().position(|request| request.id == reply.id);
+impl Toy {
+    fn answered(&mut self, slot: Slot, reply: &Message, reports: &mut Reports) {
+        let asked = &mut self.line(slot).asked;
         // A reply may cross our cancellation.
-        let Some(place) = place else { return };
-        let Request { token, .. } = self.asked.remove(place).unwrap();
+        let Some(place) = asked.iter().position(|request| request.id == reply.id) else { return };
+        let Request { token, number, .. } = asked.remove(place).unwrap();
         reports.begun.push(token);
+        if let Some(owner) = reply.items[0].checked_sub(MOVED) {
+            return self.moved(token, number, Node(owner.into()), reports);
+        }
         let missing = reply.items.iter().filter(|status| **status == MISSING).count();
         let outcome = if missing == 0 { Outcome::Ok } else { Outcome::Status };
         reports.done.push(done(token, outcome, ""));
+    }
+
+    fn moved(&mut self, token: Token, number: u64, to: Node, reports: &mut Reports) {
+        if self.habits.learns {
+            self.habits.map[(number % PARTS) as usize] = to.0;
+        }
+        let hops = self.hops.entry(number).or_default();
+        *hops += 1;
+        match *hops <= MOST_HOPS {
+            true => reports.redirected.push(Redirect { token, to }),
+            false => reports.done.push(done(token, Outcome::Status, "sent elsewhere too often")),
+        }
     }
 }
 

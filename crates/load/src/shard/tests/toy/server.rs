@@ -5,12 +5,13 @@ use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
 
 use ::measure::{Instant, Nanos};
-use net::ConnectionId;
 use net::simulation::{Effect, Peer};
+use net::{Address, Closed, ConnectionId, Endpoint};
 use rustls::{ServerConfig, ServerConnection};
 
 use super::{
-    ASK, BYE, CANCEL, FOUND, HELLO, MISSING, MS, Messages, PING, PONG, REPLY, WELCOME, write,
+    ASK, BYE, CANCEL, FOUND, HELLO, MISSING, MOVED, MS, Messages, PARTS, PING, PONG, REPLY,
+    WELCOME, write,
 };
 
 /// The conduct of the servers.
@@ -21,21 +22,33 @@ pub(super) struct Conduct {
     pub(super) allowed: fn(u64) -> u32,
     /// It pings after this many requests of a connection, if any.
     pub(super) ping_every: u64,
-    /// True for a key whose request gets no reply.
+    /// True for the number of a key whose request gets no reply.
     pub(super) is_silent: fn(u64) -> bool,
+    /// The node that has the keys of a part, as this node believes.
+    pub(super) owner: fn(u32, u64) -> u32,
+    /// The node that accepts no connections.
+    pub(super) dead: Option<u32>,
 }
 
 impl Default for Conduct {
     fn default() -> Conduct {
-        Conduct { allowed: |_| 100, ping_every: 0, is_silent: |_| false }
+        Conduct {
+            allowed: |_| 100,
+            ping_every: 0,
+            is_silent: |_| false,
+            owner: |node, _| node,
+            dead: None,
+        }
     }
 }
 
 /// What the servers know.
 #[derive(Debug, Default)]
 pub(super) struct Truth {
-    /// The keys of each request, in order.
-    pub(super) asked: Vec<Vec<u64>>,
+    /// The keys of each request with the node that served it, in order.
+    pub(super) asked: Vec<(u32, Vec<u64>)>,
+    /// The requests that were sent elsewhere.
+    pub(super) moved: u32,
     pub(super) pings: u32,
     pub(super) pongs: u32,
     pub(super) farewells: u32,
@@ -45,6 +58,7 @@ pub(super) struct Truth {
 /// One connection of a server, without a network.
 #[derive(Debug)]
 pub(super) struct Far {
+    node: u32,
     conduct: Conduct,
     truth: Arc<Mutex<Truth>>,
     arrived: Messages,
@@ -53,9 +67,9 @@ pub(super) struct Far {
 }
 
 impl Far {
-    pub(super) fn new(conduct: &Conduct, truth: &Arc<Mutex<Truth>>) -> Far {
+    pub(super) fn new(node: u32, conduct: &Conduct, truth: &Arc<Mutex<Truth>>) -> Far {
         let (conduct, truth) = (conduct.clone(), Arc::clone(truth));
-        Far { conduct, truth, arrived: Messages::default(), carried: 0, allowed: 0 }
+        Far { node, conduct, truth, arrived: Messages::default(), carried: 0, allowed: 0 }
     }
 
     /// Appends what the server says to these bytes.
@@ -72,12 +86,15 @@ impl Far {
                 ASK => {
                     let (keys, _) = message.items.as_chunks();
                     let keys: Vec<u64> = keys.iter().map(|key| u64::from_le_bytes(*key)).collect();
-                    let statuses: Vec<u8> = keys.iter().map(|key| status(*key)).collect();
+                    let statuses: Vec<u8> = keys.iter().map(|key| self.status(*key)).collect();
                     self.carried += 1;
-                    if !keys.iter().any(|key| (self.conduct.is_silent)(*key)) {
+                    if !keys.iter().any(|key| (self.conduct.is_silent)(key / PARTS)) {
                         write(said, REPLY, message.id, statuses.len(), &statuses);
                     }
-                    truth.asked.push(keys);
+                    match statuses.iter().any(|status| MOVED <= *status) {
+                        true => truth.moved += 1,
+                        false => truth.asked.push((self.node, keys)),
+                    }
                     if 0 < self.conduct.ping_every
                         && self.carried.is_multiple_of(self.conduct.ping_every)
                     {
@@ -94,11 +111,16 @@ impl Far {
             self.allowed = allowed;
         }
     }
-}
 
-/// Every seventh key is missing.
-pub(super) fn status(key: u64) -> u8 {
-    if key % 7 == 3 { MISSING } else { FOUND }
+    /// Every seventh key is missing.
+    fn status(&self, key: u64) -> u8 {
+        let owner = (self.conduct.owner)(self.node, key % PARTS);
+        match key / PARTS % 7 {
+            _ if owner != self.node => MOVED + owner as u8,
+            3 => MISSING,
+            _ => FOUND,
+        }
+    }
 }
 
 /// A server's end of a connection, plain or secured.
@@ -149,12 +171,22 @@ pub(super) struct Servers {
     /// The size in bytes of the pieces in which data arrives.
     pub(super) cut: usize,
     pub(super) ends: HashMap<ConnectionId, End>,
+    /// The node that the next attempt to connect leads to.
+    pub(super) called: u32,
 }
+
+/// The port of the first node.
+pub(super) const FIRST_PORT: u16 = 1;
 
 /// The time from the arrival of a request to that of its reply, with and without a handshake of TLS.
 pub(super) const TAKES: Nanos = MS;
 
 impl Peer for Servers {
+    fn called(&mut self, _connection: ConnectionId, to: &Endpoint) {
+        let Address::Inet(address) = to.address else { panic!("{to:?}") };
+        self.called = u32::from(address.port() - FIRST_PORT);
+    }
+
     fn connect(
         &mut self,
         connection: ConnectionId,
@@ -162,7 +194,10 @@ impl Peer for Servers {
         now: Instant,
         effects: &mut Vec<(Instant, Effect)>,
     ) {
-        let far = Far::new(&self.conduct, &self.truth);
+        if self.conduct.dead == Some(self.called) {
+            return effects.push((now + TAKES, Effect::Closed(connection, Closed::Refused)));
+        }
+        let far = Far::new(self.called, &self.conduct, &self.truth);
         self.ends.insert(connection, End::new(far, self.tls.as_ref()));
         effects.push((now + TAKES, Effect::Connected(connection)));
     }

@@ -157,6 +157,12 @@ pub struct Reports {
     pub redirected: Vec<Redirect>,
     /// Bytes for the peer: requests, and bytes that belong to no request, such as a handshake's.
     pub wire: Vec<u8>,
+    /// Requests that were held, and have now been written by [`Driver::start`] or [`Driver::flush`].
+    pub sent: Vec<Token>,
+    /// Set if the slot holds something that is to be sent with what follows: the longest time until
+    /// [`Driver::flush`], or zero for the end of this turn. A request that sets it when it is started
+    /// is itself held. Shorter than the timeout of requests.
+    pub held: Option<Nanos>,
 }
 
 /// A request that is sent again, to the node that the peer has named. It keeps its first `sent`: to
@@ -226,9 +232,12 @@ pub trait Driver {
         Next::Continue
     }
 
-    /// Writes the next request and remembers its token until it completes. Returns the request's
-    /// label.
+    /// Writes the next request, or holds it ([`Reports::held`]), and remembers its token until it
+    /// completes. Returns the request's label.
     fn start(&mut self, slot: Slot, asked: Asked, reports: &mut Reports) -> Result<Label, Fault>;
+
+    /// Writes all that the slot holds.
+    fn flush(&mut self, _slot: Slot, _reports: &mut Reports) {}
 
     /// Processes bytes from the peer, and reports the requests whose responses begin or complete.
     fn receive(&mut self, slot: Slot, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault>;
@@ -254,7 +263,8 @@ pub trait Driver {
     fn leaves(&mut self, _slot: Slot, _reports: &mut Reports) {}
 
     /// Handles the loss of the slot's connection, and resets the slot. Reports the requests
-    /// outstanding on it as `lost`, except one that the end of the connection completes.
+    /// outstanding on it as `lost`, except one that the end of the connection completes, and those
+    /// that are to be sent again, such as those that it held.
     fn closed(&mut self, slot: Slot, lost: Lost, reports: &mut Reports) -> Result<(), Fault>;
 
     /// True if each request belongs to a node. Then every endpoint of the pool has connections and a
@@ -318,6 +328,10 @@ impl<D: Driver + ?Sized> Driver for Box<D> {
 
     fn receive(&mut self, slot: Slot, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault> {
         (**self).receive(slot, bytes, reports)
+    }
+
+    fn flush(&mut self, slot: Slot, reports: &mut Reports) {
+        (**self).flush(slot, reports);
     }
 
     fn cancel(&mut self, slot: Slot, token: Token, reports: &mut Reports) -> Result<bool, Fault> {

@@ -53,6 +53,8 @@ pub struct Start {
     /// The time at which its first byte was passed to the kernel, or at which a connection began to be
     /// opened for it.
     pub sent: Instant,
+    /// The part of the time before `sent` in which the driver held it, to send it with others.
+    pub held: Nanos,
     /// The time at which the first byte of its answer arrived.
     pub first_byte: Option<Instant>,
     /// The connection that carried it, by its place in the pool.
@@ -72,9 +74,10 @@ impl Start {
         self.room.saturating_since(intended)
     }
 
-    /// The generator's part of the delay before sending: the request was due and its connection had room.
+    /// The generator's part of the delay before sending: the request was due, its connection had room,
+    /// and it did not wait for others to be sent with it.
     pub fn lateness(&self, intended: Instant) -> Nanos {
-        self.sent - self.room.max(intended)
+        (self.sent - self.room.max(intended)).saturating_sub(self.held)
     }
 }
 

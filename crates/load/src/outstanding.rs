@@ -18,8 +18,11 @@ pub(crate) struct Request {
     pub(crate) label: Label,
     /// True if it was sent before, and the target has not processed it.
     pub(crate) again: bool,
-    /// True if the target has sent it elsewhere: `room` and `sent` are of its first start.
-    pub(crate) is_redirected: bool,
+    /// True if `sent` does not depend on when its bytes leave: its connection was opened for it, or the
+    /// target has sent it elsewhere.
+    pub(crate) keeps_sent: bool,
+    /// True while the driver holds it: it was not sent.
+    pub(crate) is_held: bool,
     /// True if it was counted as overdue, now or when it was sent before.
     pub(crate) overdue: bool,
     /// The time since which its connection had room for it.
@@ -27,6 +30,8 @@ pub(crate) struct Request {
     /// The time at which its first byte was handed to the kernel, or the opening of a connection
     /// for it began.
     pub(crate) sent: Instant,
+    /// The time that the driver held it before `sent`.
+    pub(crate) held: Nanos,
     /// The time at which the first byte of its response was received.
     pub(crate) first_byte: Option<Instant>,
 }
@@ -82,8 +87,17 @@ impl Outstanding {
             self.entries.push(Entry { request: None, older: NONE, newer: NONE });
             self.entries.len() as u32 - 1
         });
+        self.entries[index as usize].request = Some(request);
+        self.link(index);
+        self.count += 1;
+        Token(index)
+    }
+
+    /// Makes an entry the newest one.
+    #[inline]
+    fn link(&mut self, index: u32) {
         let entry = &mut self.entries[index as usize];
-        *entry = Entry { request: Some(request), older: self.newest, newer: NONE };
+        (entry.older, entry.newer) = (self.newest, NONE);
         match self.newest {
             NONE => self.oldest = index,
             newest => self.entries[newest as usize].newer = index,
@@ -92,8 +106,29 @@ impl Outstanding {
         if self.punctual == NONE {
             self.punctual = index;
         }
-        self.count += 1;
-        Token(index)
+    }
+
+    #[inline]
+    fn unlink(&mut self, index: u32) {
+        let &Entry { older, newer, .. } = &self.entries[index as usize];
+        match older {
+            NONE => self.oldest = newer,
+            older => self.entries[older as usize].newer = newer,
+        }
+        match newer {
+            NONE => self.newest = older,
+            newer => self.entries[newer as usize].older = older,
+        }
+        if self.punctual == index {
+            self.punctual = newer;
+        }
+    }
+
+    /// Returns a request that is sent now, though it was inserted earlier.
+    pub(crate) fn sent_now(&mut self, token: Token) -> &mut Request {
+        self.unlink(token.0);
+        self.link(token.0);
+        self.get(token)
     }
 
     #[inline]
@@ -105,18 +140,7 @@ impl Outstanding {
     pub(crate) fn remove(&mut self, token: Token) -> Request {
         let entry = &mut self.entries[token.0 as usize];
         let request = entry.request.take().expect("a token completes once");
-        let (older, newer) = (entry.older, entry.newer);
-        match older {
-            NONE => self.oldest = newer,
-            older => self.entries[older as usize].newer = newer,
-        }
-        match newer {
-            NONE => self.newest = older,
-            newer => self.entries[newer as usize].older = older,
-        }
-        if self.punctual == token.0 {
-            self.punctual = newer;
-        }
+        self.unlink(token.0);
         self.free.push(token.0);
         self.count -= 1;
         request

@@ -136,6 +136,8 @@ struct Due {
 #[derive(Clone, Copy, Debug)]
 struct Returned {
     at: Instant,
+    /// True if it was sent; not if a driver only held it.
+    was_sent: bool,
     /// True if it was counted as overdue already.
     overdue: bool,
     /// The start that counts for one that was redirected: its first.
@@ -146,6 +148,7 @@ struct Returned {
 struct First {
     room: Instant,
     sent: Instant,
+    held: Nanos,
 }
 
 impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
@@ -249,6 +252,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             self.expire(now)?;
             self.reopen(now);
             self.dispatch()?;
+            self.flush();
             let until = self.next_event_expected(source, end, drained).min(begun + LONGEST_WAIT);
             let until = self.prepare(until)?;
             let before = self.io.now();
@@ -371,11 +375,13 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         // Until it came back, a request that is sent again could not be sent on another connection.
         let (state, room) = (place.state, place.room);
         let room = returned.map_or(room, |returned| room.max(returned.at));
-        let (now, again) = (self.io.now(), returned.is_some());
+        let now = self.io.now();
+        let again = returned.is_some_and(|returned| returned.was_sent);
         let overdue = returned.is_some_and(|returned| returned.overdue);
         let first = returned.and_then(|returned| returned.first);
-        let is_redirected = first.is_some();
-        let First { room, sent } = first.unwrap_or(First { room, sent: now });
+        let keeps_sent = first.is_some();
+        let first = first.unwrap_or(First { room, sent: now, held: Nanos::ZERO });
+        let First { room, sent, held } = first;
         let request = Request {
             pool,
             slot,
@@ -383,10 +389,12 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             number,
             label,
             again,
-            is_redirected,
+            keeps_sent,
+            is_held: false,
             overdue,
             room,
             sent,
+            held,
             first_byte,
         };
         let token = self.outstanding.insert(request);
@@ -416,39 +424,110 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         }
         let request = self.outstanding.get(token);
         let pool = &mut self.pools[request.pool as usize];
-        let &mut Request { number, label, again, is_redirected, .. } = request;
+        let &mut Request { slot, number, label, again, .. } = request;
+        let index = request.pool as usize;
         let asked = Asked { token, number, label, again };
         if pool.driver.is_scripted() {
             let begun = self.io.now();
-            request.label = pool.driver.start(request.slot, asked, &mut self.reports)?;
+            request.label = pool.driver.start(slot, asked, &mut self.reports)?;
             left = self.io.now();
             self.scripted += left - begun;
             // The script's time counts as our lateness, not as the target's response time.
-            if pool.place(request.slot).awaited.is_none() && !is_redirected {
+            if pool.place(slot).awaited.is_none() && !request.keeps_sent {
                 request.sent = left;
             }
         } else {
-            request.label = pool.driver.start(request.slot, asked, &mut self.reports)?;
+            request.label = pool.driver.start(slot, asked, &mut self.reports)?;
         }
         let wire = &mut self.reports.wire;
-        self.io.send(connection, wire);
-        match again {
-            false => self.observer.sent(pool.of, request.intended, request.sent, wire.len()),
-            true => self.observer.sent_again(pool.of, request.sent, wire.len()),
+        let bytes = wire.len();
+        if 0 < bytes {
+            self.io.send(connection, wire);
+            wire.clear();
         }
-        wire.clear();
-        let slot = request.slot;
+        request.is_held = self.reports.held.is_some();
+        match again {
+            _ if request.is_held => {}
+            false => self.observer.sent(pool.of, request.intended, request.sent, bytes),
+            true => self.observer.sent_again(pool.of, request.sent, bytes),
+        }
         let place = pool.place(slot);
-        let awaited = place.awaited.take();
+        // A request that had a connection opened was sent when the connection attempt began.
+        request.keeps_sent |= place.awaited.take().is_some();
         place.outstanding += 1;
         place.carried += 1;
         pool.offer_below(slot, left, self.limits.keep_alive);
-        // A request that had a connection opened was sent when the connection attempt began.
-        if holds_back && awaited.is_none() && !is_redirected {
+        let is_held = request.is_held;
+        if holds_back && !is_held && !request.keeps_sent {
             self.held_back.push(token);
+        }
+        self.departed(index, slot, if is_held { bytes } else { 0 }, left);
+        self.keep(index, slot, left);
+        if holds_back {
             self.note_departures();
         }
         Ok(())
+    }
+
+    /// Sends what the drivers hold, as far as it is due.
+    fn flush(&mut self) {
+        for index in 0..self.pools.len() {
+            if self.pools[index].holding.is_empty() {
+                continue;
+            }
+            let now = self.io.now();
+            while let Some(slot) = self.pools[index].next_to_flush(now) {
+                if self.io.holds_back() {
+                    self.note_departures();
+                }
+                let pool = &mut self.pools[index];
+                let connection = pool.place(slot).state.connection();
+                let connection = connection.expect("a slot holds nothing without a connection");
+                pool.driver.flush(slot, &mut self.reports);
+                let bytes = self.reports.wire.len();
+                self.reply(connection);
+                self.departed(index, slot, bytes, now);
+                if self.io.holds_back() {
+                    self.note_departures();
+                }
+                let pool = &mut self.pools[index];
+                pool.release(slot);
+                pool.offer_below(slot, now, self.limits.keep_alive);
+            }
+        }
+    }
+
+    /// Notes that requests which the driver held were sent, with this many bytes.
+    fn departed(&mut self, index: usize, slot: Slot, bytes: usize, now: Instant) {
+        if self.reports.sent.is_empty() {
+            return;
+        }
+        let (of, due) = (self.pools[index].of, self.pools[index].release(slot));
+        let mut bytes = bytes;
+        for token in self.reports.sent.drain(..) {
+            let request = self.outstanding.sent_now(token);
+            request.is_held = false;
+            if !request.keeps_sent {
+                // What it waited beyond the time that the driver asked for is lateness.
+                request.held = due.min(now).saturating_since(request.sent);
+                request.sent = now;
+                if self.io.holds_back() {
+                    self.held_back.push(token);
+                }
+            }
+            let bytes = std::mem::take(&mut bytes);
+            match request.again {
+                false => self.observer.sent(of, request.intended, request.sent, bytes),
+                true => self.observer.sent_again(of, request.sent, bytes),
+            }
+        }
+    }
+
+    /// Notes that the driver holds something that it wants to send later.
+    fn keep(&mut self, index: usize, slot: Slot, now: Instant) {
+        if let Some(longest) = self.reports.held.take() {
+            self.pools[index].hold(slot, now, longest);
+        }
     }
 
     /// Notes when the requests that were held back were sent with others: we delayed them, so the
@@ -475,6 +554,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
                     self.observer.received(pool.of, now, bytes.len());
                     let next = pool.driver.receive(slot, bytes, &mut self.reports)?;
                     self.reply(connection);
+                    self.keep(index, slot, now);
                     self.settle(now)?;
                     self.go_on(connection, index, slot, next, now)?;
                 }
@@ -550,21 +630,22 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             self.outstanding.get(token).first_byte.get_or_insert(now);
         }
         for token in self.reports.again.drain(..) {
-            let Request { pool, slot, intended, number, label, overdue, .. } =
+            let Request { pool, slot, intended, number, label, overdue, again, is_held, .. } =
                 self.outstanding.remove(token);
             let pool = &mut self.pools[pool as usize];
             pool.place(slot).outstanding -= 1;
             let waiting = Waiting { intended, number, label };
-            pool.again(waiting, Returned { at: now, overdue, first: None });
+            let was_sent = again || !is_held;
+            pool.again(waiting, Returned { at: now, was_sent, overdue, first: None });
         }
         for Redirect { token, to } in self.reports.redirected.drain(..) {
-            let Request { pool, slot, intended, number, label, overdue, room, sent, .. } =
+            let Request { pool, slot, intended, number, label, overdue, room, sent, held, .. } =
                 self.outstanding.remove(token);
             let pool = &mut self.pools[pool as usize];
             pool.place(slot).outstanding -= 1;
             let waiting = Waiting { intended, number, label };
-            let first = Some(First { room, sent });
-            pool.redirect(to, waiting, Returned { at: now, overdue, first });
+            let first = Some(First { room, sent, held });
+            pool.redirect(to, waiting, Returned { at: now, was_sent: true, overdue, first });
         }
         while let Some(done) = self.reports.done.pop() {
             let request = self.outstanding.remove(done.token);
@@ -691,8 +772,9 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         let reopen = self.next_reopening();
         let attempt = self.next_attempt_expiry();
         let expiry = self.outstanding.next_expiry(self.limits.timeout);
+        let flush = self.pools.iter().filter_map(Pool::next_due).min();
         let last = if self.is_idle() { end } else { drained };
-        [start.filter(|start| *start < end), reopen, attempt, expiry]
+        [start.filter(|start| *start < end), reopen, attempt, expiry, flush]
             .into_iter()
             .flatten()
             .fold(last, Instant::min)
@@ -700,9 +782,10 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
 }
 
 fn completion(of: Of, request: &Request, done: Done, now: Instant) -> Completion {
-    let &Request { slot, intended, number, label, room, sent, first_byte, .. } = request;
+    let &Request { slot, intended, number, label, room, sent, held, first_byte, .. } = request;
     let Done { outcome, status, answers, bad, bytes, why, .. } = done;
-    let start = Some(Start { room, sent, first_byte, connection: slot });
+    let start = Start { room, sent, held, first_byte, connection: slot };
+    let start = (!request.is_held).then_some(start);
     let done = now;
     Completion {
         of,

@@ -129,6 +129,13 @@ impl<D: Driver> Driver for Secured<D> {
         }
     }
 
+    fn flush(&mut self, slot: Slot, reports: &mut Reports) {
+        match &mut self.tls {
+            Some(pool) => pool.seal(slot, reports, |sealed| self.inner.flush(slot, sealed)),
+            None => self.inner.flush(slot, reports),
+        }
+    }
+
     fn receive(&mut self, slot: Slot, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault> {
         match &mut self.tls {
             Some(pool) => pool.receive(slot, bytes, &mut self.inner, reports),

@@ -48,6 +48,8 @@ pub struct Part {
     pub start_delay: Histogram,
     pub lateness: Histogram,
     pub backlog_delay: Histogram,
+    /// The times that requests waited to be sent with others, of those that did.
+    pub batch_delay: Histogram,
     pub connect: Histogram,
     /// The lengths of the TLS handshakes, each from when the network had connected.
     pub handshake: Histogram,
@@ -183,6 +185,7 @@ impl Part {
             (&mut self.start_delay, &other.start_delay),
             (&mut self.lateness, &other.lateness),
             (&mut self.backlog_delay, &other.backlog_delay),
+            (&mut self.batch_delay, &other.batch_delay),
             (&mut self.connect, &other.connect),
             (&mut self.handshake, &other.handshake),
             (&mut self.greeting, &other.greeting),
@@ -294,6 +297,9 @@ impl Part {
         self.start_delay.record(start.sent - intended);
         self.lateness.record(start.lateness(intended));
         self.backlog_delay.record(start.backlog_delay(intended));
+        if Nanos::ZERO < start.held {
+            self.batch_delay.record(start.held);
+        }
     }
 }
 

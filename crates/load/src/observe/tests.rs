@@ -19,7 +19,7 @@ fn completion(intended: u64, done: u64, outcome: Outcome) -> Completion {
         intended: sent,
         number: 0,
         label: Label::NONE,
-        start: Some(Start { room: MS(0), sent, first_byte: None, connection }),
+        start: Some(Start { room: MS(0), sent, held: Nanos::ZERO, first_byte: None, connection }),
         done: MS(done),
         outcome,
         status: 200,

@@ -9,10 +9,12 @@ fn request(sent: u64) -> Request {
         number: 0,
         label: Label::NONE,
         again: false,
-        is_redirected: false,
+        keeps_sent: false,
+        is_held: false,
         overdue: false,
         room: at,
         sent: at,
+        held: Nanos::ZERO,
         first_byte: None,
     }
 }

@@ -356,6 +356,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
     ) -> Result<(), Fault> {
         let pool = &mut self.pools[index];
         pool.idle.leave(slot);
+        pool.release(slot);
         let place = &mut pool.slots[slot.0 as usize];
         match place.state {
             State::Connecting { .. } | State::Securing { .. } | State::Greeting { .. } => {
@@ -474,6 +475,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         self.io.close(connection);
         let pool = &mut self.pools[index];
         pool.driver.closed(slot, Lost::ByUs, &mut self.reports)?;
+        pool.release(slot);
         pool.set(slot, State::Vacant);
         // Its capacity counts from now, however long it was in the queue.
         pool.idle.leave(slot);

@@ -24,6 +24,8 @@ pub(super) struct Pool<D> {
     pub(super) idle: Idle,
     /// One for each endpoint, if the driver routes requests to them; otherwise only one.
     pub(super) queues: Vec<Queue>,
+    /// The slots that hold something, and some that have sent it since.
+    pub(super) holding: Vec<Slot>,
     /// Closed loop: the times when the users in think time send their next requests.
     pub(super) thinking: BinaryHeap<Reverse<Instant>>,
     numbers: Numbers,
@@ -39,6 +41,8 @@ pub(super) struct Queue {
     backlog: VecDeque<Waiting>,
     /// Requests that were sent and came back, oldest first; sent before the backlog.
     again: VecDeque<Due>,
+    /// The slot that waits for further requests, which it gets before all others.
+    filling: Option<Slot>,
     /// The number of slots that are not [`State::Lost`]: while there are any, waiting requests can
     /// be served.
     usable: usize,
@@ -75,6 +79,10 @@ pub(super) struct Place {
     pub(super) carried: u32,
     /// The request for which the connection is being opened.
     pub(super) awaited: Option<Token>,
+    /// The time at which the driver sends what it holds; [`Instant::NEVER`] if it holds nothing.
+    pub(super) due: Instant,
+    /// True if it is in [`Pool::holding`].
+    is_listed: bool,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -120,6 +128,8 @@ impl<D: Driver> Pool<D> {
             outstanding: 0,
             carried: 0,
             awaited: None,
+            due: Instant::NEVER,
+            is_listed: false,
         };
         let queues = if driver.is_routed() { endpoints.len() } else { 1 };
         Pool {
@@ -131,6 +141,7 @@ impl<D: Driver> Pool<D> {
             failure: None,
             idle: Idle::new(slots, queues),
             queues: (0..queues).map(|_| Queue::default()).collect(),
+            holding: Vec::new(),
             thinking: BinaryHeap::new(),
             numbers,
             asked: 0,
@@ -252,7 +263,8 @@ impl<D: Driver> Pool<D> {
         if queue.waiting() == 0 {
             return None;
         }
-        let slot = self.idle.first(index)?;
+        let filling = queue.filling.filter(|slot| self.idle.contains(*slot));
+        let slot = filling.or_else(|| self.idle.first(index))?;
         if let Some(due) = queue.again.pop_front() {
             return Some((due, slot));
         }
@@ -262,6 +274,48 @@ impl<D: Driver> Pool<D> {
             queue.backlog.clear();
         }
         Some((Due { waiting, returned: None }, slot))
+    }
+
+    /// Notes that a slot holds something, for at most this time.
+    pub(super) fn hold(&mut self, slot: Slot, now: Instant, longest: Nanos) {
+        let place = &mut self.slots[slot.0 as usize];
+        place.due = place.due.min(now + longest);
+        if !std::mem::replace(&mut place.is_listed, true) {
+            self.holding.push(slot);
+        }
+        if Nanos::ZERO < longest {
+            let queue = self.queue(slot);
+            self.queues[queue].filling = Some(slot);
+        }
+    }
+
+    /// Notes that a slot holds nothing any more. Returns when that was due.
+    pub(super) fn release(&mut self, slot: Slot) -> Instant {
+        let queue = self.queue(slot);
+        self.queues[queue].filling.take_if(|filling| *filling == slot);
+        std::mem::replace(&mut self.place(slot).due, Instant::NEVER)
+    }
+
+    /// Returns a slot whose time to send what it holds has come.
+    pub(super) fn next_to_flush(&mut self, now: Instant) -> Option<Slot> {
+        let mut index = 0;
+        while let Some(&slot) = self.holding.get(index) {
+            let place = &mut self.slots[slot.0 as usize];
+            if now < place.due && place.due != Instant::NEVER {
+                index += 1;
+                continue;
+            }
+            place.is_listed = false;
+            self.holding.swap_remove(index);
+            if place.due <= now {
+                return Some(slot);
+            }
+        }
+        None
+    }
+
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        self.holding.iter().map(|slot| self.slots[slot.0 as usize].due).min()
     }
 
     /// The number of requests that wait for a connection.
@@ -318,6 +372,13 @@ impl Queue {
 }
 
 impl State {
+    pub(super) fn connection(self) -> Option<ConnectionId> {
+        match self {
+            State::Open { connection } => Some(connection),
+            other => other.attempt().map(|(connection, _)| connection),
+        }
+    }
+
     /// Returns the connection that is being opened, and since when.
     pub(super) fn attempt(self) -> Option<(ConnectionId, Instant)> {
         match self {

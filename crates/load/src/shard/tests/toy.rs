@@ -354,8 +354,7 @@ fn a_redirected_request_has_one_outcome_and_its_first_start() {
             let load = Load { conduct, habits, tls, cut, nodes: 2, ..Load::default() };
             let ran = load.run();
             assert_eq!((ran.part.completed(), ran.part.sent, ran.truth.moved), (1_000, 1_000, 500));
-            assert_eq!(ran.part.sent_again, 500);
-            assert!(ran.truth.asked.iter().all(|(node, keys)| TWO(0, keys[0] % PARTS) == *node));
+            assert_eq!((ran.part.sent_again, ran.truth.asked.len()), (500, 1_500));
             for completion in &ran.witness.completions {
                 let start = completion.start.unwrap();
                 let steps = 1 + completion.number % 2;
@@ -381,4 +380,84 @@ fn nodes_that_send_a_request_round_in_a_circle_do_not_get_it_for_ever() {
     let ran = Load { conduct, habits, nodes: 2, ..Load::default() }.run();
     assert_eq!(ran.part.outcome(Outcome::Status), 1_000);
     assert_eq!(ran.part.sent_again, 1_000 * u64::from(MOST_HOPS));
+}
+
+/// Returns the number of requests in each batch.
+fn batches(ran: &Ran) -> Vec<usize> {
+    ran.truth.asked.iter().map(|(_, keys)| keys.len()).collect()
+}
+
+#[test]
+fn a_held_request_waits_for_others_and_its_time_is_no_lateness_and_no_backlog() {
+    let linger = MS * 3 + MS / 2;
+    for tls in [None, SECURED] {
+        for cut in [usize::MAX, 1] {
+            let habits = Habits { batch: 10, linger, ..Habits::default() };
+            // The connection that is being filled is used first.
+            let ran = Load { habits, tls, cut, ..Load::default() }.run();
+            assert_eq!((ran.part.completed(), ran.part.sent), (1_000, 1_000));
+            assert_eq!(batches(&ran), [4; 250]);
+            for completion in &ran.witness.completions {
+                let start = completion.start.unwrap();
+                assert_eq!(start.held, linger.saturating_sub(MS * (completion.number % 4)));
+                assert_eq!(start.sent - completion.intended, start.held);
+                assert_eq!(completion.done - start.sent, TAKES);
+            }
+            assert_eq!(ran.part.batch_delay.count(), 1_000);
+            assert_eq!(ran.part.lateness.max(), Some(Nanos::ZERO));
+            assert_eq!(ran.part.backlog_delay.max(), Some(Nanos::ZERO));
+        }
+    }
+}
+
+#[test]
+fn a_full_batch_is_sent_at_once() {
+    let habits = Habits { batch: 10, linger: MS * 4, ..Habits::default() };
+    let ran = Load { habits, rate: Some(10_000.0), ..Load::default() }.run();
+    assert_eq!(batches(&ran), [10; 1_000]);
+    for completion in &ran.witness.completions {
+        let start = completion.start.unwrap();
+        assert_eq!(start.held, MS / 10 * (9 - completion.number % 10));
+        assert_eq!(start.lateness(completion.intended), Nanos::ZERO);
+    }
+    assert_eq!(ran.part.batch_delay.count(), 9_000, "the last of each batch did not wait");
+}
+
+#[test]
+fn what_is_due_together_may_be_sent_together_without_waiting() {
+    let habits = Habits { batch: 10, streams: 1, ..Habits::default() };
+    for tls in [None, SECURED] {
+        let habits = habits.clone();
+        let ran = Load { habits, tls, rate: None, connections: 2, ..Load::default() }.run();
+        assert!(batches(&ran).iter().all(|batch| *batch == 10));
+        assert_eq!(ran.part.batch_delay.count(), 0);
+        assert!(all(&ran.part.service, TAKES));
+    }
+}
+
+#[test]
+fn what_a_lost_connection_held_is_sent_once_by_another() {
+    let habits = Habits { batch: 10, linger: MS * 3 + MS / 2, ..Habits::default() };
+    let conduct = Conduct { closes_after: 3, ..Conduct::default() };
+    for tls in [None, SECURED] {
+        let (habits, conduct) = (habits.clone(), conduct.clone());
+        let ran = Load { habits, conduct, tls, connections: 1, ..Load::default() }.run();
+        assert_eq!((ran.part.completed(), ran.part.sent), (1_000, 1_000));
+        assert_eq!(ran.part.sent_again, 0, "it was never sent before");
+        assert_eq!(batches(&ran).iter().sum::<usize>(), 1_000);
+        assert!(60 < ran.part.reconnects, "{}", ran.part.reconnects);
+    }
+}
+
+#[test]
+fn held_requests_of_two_nodes_share_no_batch_and_may_be_redirected() {
+    let habits = Habits { batch: 10, linger: MS * 5 + MS / 2, ..Habits::default() };
+    let map = vec![0; PARTS as usize];
+    for (map, moved) in [(odd_parts_elsewhere(), 0), (map, 500)] {
+        let habits = Habits { map, ..habits.clone() };
+        let conduct = Conduct { owner: TWO, ..Conduct::default() };
+        let ran = Load { conduct, habits, nodes: 2, ..Load::default() }.run();
+        assert_eq!((ran.part.completed(), ran.part.sent, ran.truth.moved), (1_000, 1_000, moved));
+        assert_eq!(ran.part.lateness.max(), Some(Nanos::ZERO));
+    }
 }

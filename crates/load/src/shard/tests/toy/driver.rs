@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use ::measure::Nanos;
 use net::Closed;
 
 use super::{
@@ -20,7 +21,12 @@ pub(super) const ALPN: &[u8] = b"toy";
 pub(super) struct Habits {
     /// The number of keys in a request.
     pub(super) keys: u64,
-    /// The most requests that a connection carries at once, if the server allows as many.
+    /// The number of requests that are sent together: those that are started while the first of them
+    /// is held.
+    pub(super) batch: usize,
+    /// The longest time to hold a request.
+    pub(super) linger: Nanos,
+    /// The most batches that a connection carries at once, if the server allows as many.
     pub(super) streams: usize,
     /// The node of each part of the keys; empty if every node has all keys.
     pub(super) map: Vec<u32>,
@@ -33,7 +39,14 @@ pub(super) const MOST_HOPS: u32 = 5;
 
 impl Default for Habits {
     fn default() -> Habits {
-        Habits { keys: 1, streams: 100, map: Vec::new(), learns: false }
+        Habits {
+            keys: 1,
+            batch: 1,
+            linger: Nanos::ZERO,
+            streams: 100,
+            map: Vec::new(),
+            learns: false,
+        }
     }
 }
 
@@ -51,13 +64,21 @@ struct Line {
     arrived: Messages,
     /// The most requests that the server allows; none before it says so.
     allowed: Option<usize>,
-    asked: VecDeque<Request>,
+    asked: VecDeque<Batch>,
+    /// The requests that are held.
+    held: Vec<Request>,
     next_id: u32,
+}
+
+/// Requests that were sent together.
+#[derive(Debug)]
+struct Batch {
+    id: u32,
+    requests: Vec<Request>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Request {
-    id: u32,
     token: Token,
     number: u64,
 }
@@ -82,7 +103,8 @@ impl Driver for Toy {
     fn room(&self, slot: Slot) -> usize {
         let line = &self.lines[slot.0 as usize];
         let most = self.habits.streams.min(line.allowed.unwrap_or(usize::MAX));
-        most.saturating_sub(line.asked.len())
+        let free = most.saturating_sub(line.asked.len()) * self.habits.batch;
+        free.saturating_sub(line.held.len())
     }
 
     fn opened(&mut self, _slot: Slot, opening: Opening<'_>, reports: &mut Reports) -> Next {
@@ -94,14 +116,27 @@ impl Driver for Toy {
     }
 
     fn start(&mut self, slot: Slot, asked: Asked, reports: &mut Reports) -> Result<Label, Fault> {
-        let Habits { keys: count, .. } = self.habits;
-        let line = self.line(slot);
-        let items: Vec<u8> = keys(asked.number, count).flat_map(u64::to_le_bytes).collect();
-        line.next_id += 1;
-        write(&mut reports.wire, ASK, line.next_id, count as usize, &items);
+        let Habits { keys, batch, linger, .. } = self.habits;
         let Asked { token, number, .. } = asked;
-        line.asked.push_back(Request { id: line.next_id, token, number });
+        let line = self.line(slot);
+        let earlier = line.held.iter().map(|request| request.token);
+        if line.held.len() + 1 < batch {
+            reports.held = Some(linger);
+        } else {
+            reports.sent.extend(earlier);
+        }
+        line.held.push(Request { token, number });
+        if reports.held.is_none() {
+            line.send(keys, reports);
+        }
         Ok(Label::NONE)
+    }
+
+    fn flush(&mut self, slot: Slot, reports: &mut Reports) {
+        let keys = self.habits.keys;
+        let line = self.line(slot);
+        reports.sent.extend(line.held.iter().map(|request| request.token));
+        line.send(keys, reports);
     }
 
     fn receive(&mut self, slot: Slot, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault> {
@@ -122,10 +157,11 @@ impl Driver for Toy {
         Ok(next)
     }
 
+    /// Gives up a batch of one.
     fn cancel(&mut self, slot: Slot, token: Token, reports: &mut Reports) -> Result<bool, Fault> {
         let asked = &mut self.line(slot).asked;
-        let place = asked.iter().position(|request| request.token == token);
-        let Request { id, .. } = asked.remove(place.expect("it is outstanding")).unwrap();
+        let place = asked.iter().position(|batch| batch.requests[0].token == token);
+        let Batch { id, .. } = asked.remove(place.expect("it is outstanding")).unwrap();
         write(&mut reports.wire, CANCEL, id, 0, b"");
         reports.done.push(done(token, Outcome::Timeout, ""));
         Ok(true)
@@ -137,7 +173,8 @@ impl Driver for Toy {
 
     fn closed(&mut self, slot: Slot, lost: Lost, reports: &mut Reports) -> Result<(), Fault> {
         let line = std::mem::take(self.line(slot));
-        for request in line.asked {
+        reports.again.extend(line.held.iter().map(|request| request.token));
+        for request in line.asked.into_iter().flat_map(|batch| batch.requests) {
             let (outcome, why) = match lost {
                 Lost::TooLate(token) if token == request.token => (Outcome::Timeout, ""),
                 Lost::By(Closed::WhileWriting) => (Outcome::Write, ""),
@@ -167,6 +204,16 @@ impl Driver for Toy {
 }
 
 impl Line {
+    /// Sends what is held.
+    fn send(&mut self, count: u64, reports: &mut Reports) {
+        let requests = std::mem::take(&mut self.held);
+        let keys = requests.iter().flat_map(|request| keys(request.number, count));
+        let items: Vec<u8> = keys.flat_map(u64::to_le_bytes).collect();
+        self.next_id += 1;
+        write(&mut reports.wire, ASK, self.next_id, items.len() / 8, &items);
+        self.asked.push_back(Batch { id: self.next_id, requests });
+    }
+
     /// Returns the next step if nothing of importance arrives.
     fn state(&self) -> Next {
         if self.allowed.is_some() { Next::Continue } else { Next::Greeting(None) }
@@ -175,17 +222,22 @@ impl Line {
 
 impl Toy {
     fn answered(&mut self, slot: Slot, reply: &Message, reports: &mut Reports) {
+        let count = self.habits.keys as usize;
         let asked = &mut self.line(slot).asked;
         // A reply may cross our cancellation.
-        let Some(place) = asked.iter().position(|request| request.id == reply.id) else { return };
-        let Request { token, number, .. } = asked.remove(place).unwrap();
-        reports.begun.push(token);
-        if let Some(owner) = reply.items[0].checked_sub(MOVED) {
-            return self.moved(token, number, Node(owner.into()), reports);
+        let Some(place) = asked.iter().position(|batch| batch.id == reply.id) else { return };
+        let Batch { requests, .. } = asked.remove(place).unwrap();
+        for (request, statuses) in requests.into_iter().zip(reply.items.chunks(count)) {
+            let Request { token, number } = request;
+            reports.begun.push(token);
+            if let Some(owner) = statuses[0].checked_sub(MOVED) {
+                self.moved(token, number, Node(owner.into()), reports);
+                continue;
+            }
+            let missing = statuses.iter().filter(|status| **status == MISSING).count();
+            let outcome = if missing == 0 { Outcome::Ok } else { Outcome::Status };
+            reports.done.push(done(token, outcome, ""));
         }
-        let missing = reply.items.iter().filter(|status| **status == MISSING).count();
-        let outcome = if missing == 0 { Outcome::Ok } else { Outcome::Status };
-        reports.done.push(done(token, outcome, ""));
     }
 
     fn moved(&mut self, token: Token, number: u64, to: Node, reports: &mut Reports) {

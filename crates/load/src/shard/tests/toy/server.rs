@@ -28,6 +28,8 @@ pub(super) struct Conduct {
     pub(super) owner: fn(u32, u64) -> u32,
     /// The node that accepts no connections.
     pub(super) dead: Option<u32>,
+    /// The number of batches after which a connection is closed.
+    pub(super) closes_after: u64,
 }
 
 impl Default for Conduct {
@@ -38,6 +40,7 @@ impl Default for Conduct {
             is_silent: |_| false,
             owner: |node, _| node,
             dead: None,
+            closes_after: u64::MAX,
         }
     }
 }
@@ -45,10 +48,10 @@ impl Default for Conduct {
 /// What the servers know.
 #[derive(Debug, Default)]
 pub(super) struct Truth {
-    /// The keys of each request with the node that served it, in order.
+    /// The keys of each batch with the node that got it, in order.
     pub(super) asked: Vec<(u32, Vec<u64>)>,
-    /// The requests that were sent elsewhere.
-    pub(super) moved: u32,
+    /// The keys of these that another node has.
+    pub(super) moved: usize,
     pub(super) pings: u32,
     pub(super) pongs: u32,
     pub(super) farewells: u32,
@@ -91,10 +94,8 @@ impl Far {
                     if !keys.iter().any(|key| (self.conduct.is_silent)(key / PARTS)) {
                         write(said, REPLY, message.id, statuses.len(), &statuses);
                     }
-                    match statuses.iter().any(|status| MOVED <= *status) {
-                        true => truth.moved += 1,
-                        false => truth.asked.push((self.node, keys)),
-                    }
+                    truth.moved += statuses.iter().filter(|status| MOVED <= **status).count();
+                    truth.asked.push((self.node, keys));
                     if 0 < self.conduct.ping_every
                         && self.carried.is_multiple_of(self.conduct.ping_every)
                     {
@@ -209,8 +210,12 @@ impl Peer for Servers {
         now: Instant,
         effects: &mut Vec<(Instant, Effect)>,
     ) {
-        let said = self.ends.get_mut(&connection).unwrap().receive(bytes);
+        let end = self.ends.get_mut(&connection).unwrap();
+        let said = end.receive(bytes);
         let pieces = said.chunks(self.cut).map(<[u8]>::to_vec);
         effects.extend(pieces.map(|piece| (now + TAKES, Effect::Bytes(connection, piece))));
+        if self.conduct.closes_after <= end.far.carried {
+            effects.push((now + TAKES, Effect::Closed(connection, Closed::ByPeer)));
+        }
     }
 }

@@ -117,6 +117,33 @@ pub struct Asked {
     pub again: bool,
 }
 
+/// A request that a driver has accepted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Started {
+    pub label: Label,
+    /// The number of operations that it carries; 0 in a protocol in which a request is one.
+    pub operations: u32,
+}
+
+impl From<Label> for Started {
+    fn from(label: Label) -> Started {
+        Started { label, operations: 0 }
+    }
+}
+
+/// A part of a request that has ended: some of its operations, if their outcome is not that of the
+/// request, or a step that has a label of its own.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Step {
+    pub token: Token,
+    /// The label under which its times count, too, unless it is [`Label::NONE`]: a
+    /// read-modify-write is a read, an update and both.
+    pub label: Label,
+    pub outcome: Outcome,
+    /// The number of the request's operations that it was. All others have the request's outcome.
+    pub operations: u32,
+}
+
 /// A request that a driver has finished.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Done {
@@ -149,6 +176,8 @@ pub struct Opening<'a> {
 pub struct Reports {
     /// Requests whose response has begun.
     pub begun: Vec<Token>,
+    /// Parts of requests that have ended before the request, or with it.
+    pub steps: Vec<Step>,
     pub done: Vec<Done>,
     /// Requests that the peer has not processed, by the rules of the protocol: they are sent again,
     /// on another connection.
@@ -233,8 +262,8 @@ pub trait Driver {
     }
 
     /// Writes the next request, or holds it ([`Reports::held`]), and remembers its token until it
-    /// completes. Returns the request's label.
-    fn start(&mut self, slot: Slot, asked: Asked, reports: &mut Reports) -> Result<Label, Fault>;
+    /// completes.
+    fn start(&mut self, slot: Slot, asked: Asked, reports: &mut Reports) -> Result<Started, Fault>;
 
     /// Writes all that the slot holds.
     fn flush(&mut self, _slot: Slot, _reports: &mut Reports) {}
@@ -322,7 +351,7 @@ impl<D: Driver + ?Sized> Driver for Box<D> {
         (**self).opened(slot, opening, reports)
     }
 
-    fn start(&mut self, slot: Slot, asked: Asked, reports: &mut Reports) -> Result<Label, Fault> {
+    fn start(&mut self, slot: Slot, asked: Asked, reports: &mut Reports) -> Result<Started, Fault> {
         (**self).start(slot, asked, reports)
     }
 

@@ -45,6 +45,21 @@ pub struct Completion {
     pub why: &'static str,
 }
 
+/// A part of a request that has ended: see [`crate::driver::Step`], or what was left of its operations when it
+/// ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct PartCompletion {
+    pub of: Of,
+    /// The intended start of the request.
+    pub intended: Instant,
+    pub label: Label,
+    /// The end of the step before, or the time at which the request was sent.
+    pub begun: Instant,
+    pub done: Instant,
+    pub outcome: Outcome,
+    pub operations: u32,
+}
+
 /// The times at which a request was sent and its answer began.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Start {
@@ -91,6 +106,8 @@ pub trait Observer {
     /// A request is sent once more, because the target has not processed it.
     fn sent_again(&mut self, _of: Of, _sent: Instant, _bytes: usize) {}
     fn received(&mut self, _of: Of, _now: Instant, _bytes: usize) {}
+    /// A part of a request has ended. It counts beside the request, whose completion follows.
+    fn part_completed(&mut self, _part: &PartCompletion) {}
     fn completed(&mut self, _completion: &Completion) {}
     /// A request has taken longer than its timeout; its answer is still awaited.
     fn overdue(&mut self, _of: Of, _intended: Instant) {}
@@ -139,6 +156,10 @@ impl<A: Observer> Observer for Option<A> {
 
     fn received(&mut self, of: Of, now: Instant, bytes: usize) {
         self.iter_mut().for_each(|a| a.received(of, now, bytes));
+    }
+
+    fn part_completed(&mut self, part: &PartCompletion) {
+        self.iter_mut().for_each(|a| a.part_completed(part));
     }
 
     fn completed(&mut self, completion: &Completion) {
@@ -205,6 +226,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn received(&mut self, of: Of, now: Instant, bytes: usize) {
         self.0.received(of, now, bytes);
         self.1.received(of, now, bytes);
+    }
+
+    fn part_completed(&mut self, part: &PartCompletion) {
+        self.0.part_completed(part);
+        self.1.part_completed(part);
     }
 
     fn completed(&mut self, completion: &Completion) {

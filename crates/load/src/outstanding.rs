@@ -16,6 +16,8 @@ pub(crate) struct Request {
     pub(crate) intended: Instant,
     pub(crate) number: u64,
     pub(crate) label: Label,
+    /// The number of its operations whose outcome is not known.
+    pub(crate) operations: u32,
     /// True if it was sent before, and the target has not processed it.
     pub(crate) again: bool,
     /// True if `sent` does not depend on when its bytes leave: its connection was opened for it, or the
@@ -167,11 +169,11 @@ impl Outstanding {
         Some(self.entries.get(self.punctual as usize)?.request?.sent + timeout)
     }
 
-    /// Removes all requests, oldest first.
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Request> {
-        std::iter::from_fn(|| match self.oldest {
+    /// Removes the oldest request.
+    pub(crate) fn remove_oldest(&mut self) -> Option<Request> {
+        match self.oldest {
             NONE => None,
             oldest => Some(self.remove(Token(oldest))),
-        })
+        }
     }
 }

@@ -14,9 +14,9 @@ use ::measure::{Instant, Nanos, Random};
 use net::{Closed, ConnectionId, Endpoint, Event, Io};
 
 use crate::driver::{
-    Asked, Done, Driver, Fault, Lost, Next, Outcome, Redirect, Reports, Slot, Token,
+    Asked, Done, Driver, Fault, Label, Lost, Next, Outcome, Redirect, Reports, Slot, Step, Token,
 };
-use crate::observe::{Completion, Observer, Of, Start, Turn};
+use crate::observe::{Completion, Observer, Of, PartCompletion, Start, Turn};
 use crate::outstanding::{Outstanding, Request};
 use crate::pacing::Arrival;
 use crate::source::Source;
@@ -113,6 +113,8 @@ pub struct Shard<'a, I, D, O> {
     preparing: usize,
     // Reused by the loop's calls, so that an iteration allocates nothing.
     reports: Reports,
+    /// The end of the last step with a label, by token.
+    step_ends: Vec<Instant>,
     /// The requests of this iteration that the network may still hold back, oldest first.
     held_back: Vec<Token>,
 }
@@ -122,7 +124,7 @@ pub struct Shard<'a, I, D, O> {
 struct Waiting {
     intended: Instant,
     number: u64,
-    label: crate::driver::Label,
+    label: Label,
 }
 
 /// The next request to send.
@@ -173,6 +175,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             scripted: Nanos::ZERO,
             preparing: 0,
             reports: Reports::default(),
+            step_ends: Vec::new(),
             held_back: Vec::new(),
         }
     }
@@ -388,6 +391,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             intended,
             number,
             label,
+            operations: 0,
             again,
             keeps_sent,
             is_held: false,
@@ -427,9 +431,10 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         let &mut Request { slot, number, label, again, .. } = request;
         let index = request.pool as usize;
         let asked = Asked { token, number, label, again };
+        let started;
         if pool.driver.is_scripted() {
             let begun = self.io.now();
-            request.label = pool.driver.start(slot, asked, &mut self.reports)?;
+            started = pool.driver.start(slot, asked, &mut self.reports)?;
             left = self.io.now();
             self.scripted += left - begun;
             // The script's time counts as our lateness, not as the target's response time.
@@ -437,8 +442,9 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
                 request.sent = left;
             }
         } else {
-            request.label = pool.driver.start(slot, asked, &mut self.reports)?;
+            started = pool.driver.start(slot, asked, &mut self.reports)?;
         }
+        (request.label, request.operations) = (started.label, started.operations);
         let wire = &mut self.reports.wire;
         let bytes = wire.len();
         if 0 < bytes {
@@ -629,6 +635,23 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         for token in self.reports.begun.drain(..) {
             self.outstanding.get(token).first_byte.get_or_insert(now);
         }
+        for step in self.reports.steps.drain(..) {
+            let Step { token, label, outcome, operations } = step;
+            let request = self.outstanding.get(token);
+            request.operations -= operations;
+            let &mut Request { pool, intended, sent, .. } = request;
+            let of = self.pools[pool as usize].of;
+            let index = token.0 as usize;
+            // An older end is that of another request's step, which had this token before.
+            let begun = self.step_ends.get(index).map_or(sent, |end| sent.max(*end));
+            let part =
+                PartCompletion { of, intended, label, begun, done: now, outcome, operations };
+            self.observer.part_completed(&part);
+            if label != Label::NONE {
+                self.step_ends.resize(self.step_ends.len().max(index + 1), Instant(0));
+                self.step_ends[index] = now;
+            }
+        }
         for token in self.reports.again.drain(..) {
             let Request { pool, slot, intended, number, label, overdue, again, is_held, .. } =
                 self.outstanding.remove(token);
@@ -651,10 +674,23 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             let request = self.outstanding.remove(done.token);
             let pool = &mut self.pools[request.pool as usize];
             pool.place(request.slot).outstanding -= 1;
-            self.observer.completed(&completion(pool.of, &request, done, now));
+            self.record(&request, done, now);
             self.think(request.pool as usize, now)?;
         }
         Ok(())
+    }
+
+    /// Records the outcome of a request, and that of its operations which had no other.
+    fn record(&mut self, request: &Request, done: Done, now: Instant) {
+        let &Request { intended, sent, operations, is_held, .. } = request;
+        let of = self.pools[request.pool as usize].of;
+        if 0 < operations && !is_held {
+            let (label, outcome) = (Label::NONE, done.outcome);
+            let part =
+                PartCompletion { of, intended, label, begun: sent, done: now, outcome, operations };
+            self.observer.part_completed(&part);
+        }
+        self.observer.completed(&completion(of, request, done, now));
     }
 
     /// Schedules the next request of a closed-loop user whose request has finished.
@@ -735,10 +771,8 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
 
     /// Records the requests that have no response at the end as unfinished.
     fn give_up(&mut self, now: Instant) {
-        for request in self.outstanding.drain() {
-            let of = self.pools[request.pool as usize].of;
-            let done = unanswered(Token(0), Outcome::Unfinished, "");
-            self.observer.completed(&completion(of, &request, done, now));
+        while let Some(request) = self.outstanding.remove_oldest() {
+            self.record(&request, unanswered(Token(0), Outcome::Unfinished, ""), now);
         }
         for pool in &mut self.pools {
             for queue in 0..pool.queues.len() {

@@ -6,7 +6,7 @@ use wire::http1::{After, Ended, Expect, ResponseDecoder, ResponseEvent, asks_to_
 
 use self::pending::{Pending, Queue, Slab};
 use self::repeats::Repeats;
-use super::{Asked, Done, Driver, Fault, Label, Lost, Next, Outcome, Reports, Slot};
+use super::{Asked, Done, Driver, Fault, Label, Lost, Next, Outcome, Reports, Slot, Started};
 
 mod pending;
 mod repeats;
@@ -340,7 +340,7 @@ impl<W: HttpWorkload> Driver for Http1<W> {
         if state.closes { 0 } else { self.pipeline.saturating_sub(state.groups) }
     }
 
-    fn start(&mut self, slot: Slot, asked: Asked, reports: &mut Reports) -> Result<Label, Fault> {
+    fn start(&mut self, slot: Slot, asked: Asked, reports: &mut Reports) -> Result<Started, Fault> {
         let Asked { token, number, label, again } = asked;
         self.expected.clear();
         let wire = &mut reports.wire;
@@ -366,7 +366,7 @@ impl<W: HttpWorkload> Driver for Http1<W> {
             common.pending.push(&mut state.pending, pending);
             state.closes |= expected.closes;
         }
-        Ok(label)
+        Ok(label.into())
     }
 
     fn receive(&mut self, slot: Slot, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault> {

@@ -20,7 +20,7 @@ use rustls::{ClientConfig, HandshakeKind, ProtocolVersion};
 
 use super::{
     Asked, Driver, Fault, Handshake, Label, Lost, Next, Node, Opening, Outcome, Reports, Slot,
-    Token,
+    Started, Token,
 };
 
 pub use self::terms::{Identity, Pem, Terms, Tls, Trust, Version};
@@ -122,7 +122,7 @@ impl<D: Driver> Driver for Secured<D> {
         Next::Securing
     }
 
-    fn start(&mut self, slot: Slot, asked: Asked, reports: &mut Reports) -> Result<Label, Fault> {
+    fn start(&mut self, slot: Slot, asked: Asked, reports: &mut Reports) -> Result<Started, Fault> {
         match &mut self.tls {
             Some(pool) => pool.seal(slot, reports, |sealed| self.inner.start(slot, asked, sealed)),
             None => self.inner.start(slot, asked, reports),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ::measure::series::{Merge, Sparse};
 use ::measure::{Histogram, Instant, Nanos};
 
-use super::{Completion, Window};
+use super::{Completion, PartCompletion, Window};
 use crate::driver::Outcome;
 
 /// The figures of one target, of one shard or of all.
@@ -25,6 +25,10 @@ pub struct Part {
     /// The number of requests that took longer than the timeout and were still awaited.
     pub overdue: u64,
     pub outcomes: [u64; Outcome::ALL.len()],
+    /// The number of operations by outcome, of the requests that were sent and carry several.
+    pub operations: [u64; Outcome::ALL.len()],
+    /// The number of operations that were answered inside the window, whatever their intended time.
+    pub operations_inside: u64,
     pub reasons: Reasons,
     /// The number of answers by status, of requests that count.
     pub statuses: Statuses,
@@ -175,6 +179,8 @@ impl Part {
         self.good_inside += other.good_inside;
         self.in_progress += other.in_progress;
         add_each(&mut self.outcomes, &other.outcomes);
+        add_each(&mut self.operations, &other.operations);
+        self.operations_inside += other.operations_inside;
         add_each(&mut self.statuses.0, &other.statuses.0);
         for (into, from) in [
             (&mut self.response, &other.response),
@@ -202,7 +208,7 @@ fn add_each(into: &mut [u64], from: &[u64]) {
     }
 }
 
-/// The figures of one interval. All but `completed` are of requests that count: the sum over the
+/// The figures of one interval. All but `completed` and `operations` are of requests that count: the sum over the
 /// intervals and the drain is the total.
 #[derive(Clone, Debug, Default)]
 pub struct Interval {
@@ -210,6 +216,8 @@ pub struct Interval {
     pub sent: u64,
     /// The number of requests that were answered in it, whatever their intended time.
     pub completed: u64,
+    /// The number of operations that were answered in it, whatever their intended time.
+    pub operations: u64,
     pub outcomes: [u64; Outcome::ALL.len()],
     pub response: Sparse,
     pub service: Sparse,
@@ -242,6 +250,7 @@ impl Merge for Interval {
         self.intended += other.intended;
         self.sent += other.sent;
         self.completed += other.completed;
+        self.operations += other.operations;
         add_each(&mut self.outcomes, &other.outcomes);
         self.response.merge(other.response);
         self.service.merge(other.service);
@@ -304,6 +313,15 @@ impl Part {
 }
 
 impl Group {
+    /// Counts a step with the label of this group.
+    pub(super) fn count_step(&mut self, part: &PartCompletion) {
+        self.outcomes[part.outcome as usize] += 1;
+        if is_timed(part.outcome) {
+            self.response.record(part.done - part.intended);
+            self.service.record(part.done - part.begun);
+        }
+    }
+
     #[inline]
     pub(super) fn count(
         &mut self,

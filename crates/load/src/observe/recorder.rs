@@ -7,7 +7,10 @@ use ::measure::{Balance, Instant, Nanos};
 
 use super::figures::is_timed;
 use super::intervals::{Buffer, IntervalWriter, Kept};
-use super::{Completion, Group, Interval, Live, MOST_LABELS, Observer, Of, Part, Turn, Window};
+use super::{
+    Completion, Group, Interval, Live, MOST_LABELS, Observer, Of, Part, PartCompletion, Turn,
+    Window,
+};
 use crate::driver::{Handshake, Label, Outcome};
 
 /// The observer of a measurement: totals by target, and a series over time.
@@ -211,6 +214,23 @@ impl Observer for Recorder {
     fn received(&mut self, of: Of, now: Instant, bytes: usize) {
         if self.window.contains(now) {
             self.part(of).bytes_received += bytes as u64;
+        }
+    }
+
+    fn part_completed(&mut self, part: &PartCompletion) {
+        let &PartCompletion { of, intended, label, done, outcome, .. } = part;
+        let operations = u64::from(part.operations);
+        let (counts, inside) = (self.window.contains(intended), self.window.contains(done));
+        self.go_on_to(done);
+        if outcome.is_answer() {
+            self.current.figures.operations += operations;
+            self.part(of).operations_inside += if inside { operations } else { 0 };
+        }
+        if counts {
+            self.part(of).operations[outcome as usize] += operations;
+        }
+        if let Some(group) = self.label(label).filter(|_| counts) {
+            group.count_step(part);
         }
     }
 

@@ -7,7 +7,7 @@ use ::measure::{Instant, Nanos};
 use net::{Closed, ConnectionId, Endpoint, Io};
 
 use super::pool::{Place, Pool, State};
-use super::{LONGEST_WAIT, Shard, completion, never_sent, unanswered};
+use super::{LONGEST_WAIT, Shard, never_sent, unanswered};
 use crate::driver::{Driver, Fault, Handshake, Lost, Next, Opening, Outcome, Slot, Token};
 use crate::observe::Observer;
 
@@ -456,9 +456,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         now: Instant,
     ) -> Result<(), Fault> {
         let request = self.outstanding.remove(token);
-        let of = self.pools[request.pool as usize].of;
-        let done = unanswered(token, outcome, why);
-        self.observer.completed(&completion(of, &request, done, now));
+        self.record(&request, unanswered(token, outcome, why), now);
         self.think(request.pool as usize, now)
     }
 

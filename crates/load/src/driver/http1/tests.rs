@@ -227,7 +227,7 @@ fn requests_that_are_sent_together_are_done_with_the_last_response() {
         let three = Three { wanted: Some(Wanted::Body), ..Three::default() };
         let mut driver = Http1::new(1, three).with_pipeline(2);
         let mut reports = Reports::default();
-        let label = driver.start(SLOT, ASKED, &mut reports).unwrap();
+        let Started { label, .. } = driver.start(SLOT, ASKED, &mut reports).unwrap();
         assert_eq!((&*reports.wire, label, driver.room(SLOT)), (&b"000"[..], Label(3), 1));
         let (a, b) = THREE_ANSWERS.as_bytes().split_at(cut);
         driver.receive(SLOT, a, &mut reports).unwrap();

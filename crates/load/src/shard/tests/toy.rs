@@ -12,7 +12,7 @@ use crate::driver::tls::tests::{now, peer};
 use crate::driver::tls::{Secured, Terms, Tls, Trust};
 use crate::observe::Part;
 
-use self::driver::{Habits, MOST_HOPS, Toy};
+use self::driver::{BOTH, Habits, MOST_HOPS, READ, Toy, UPDATE};
 use self::server::{Conduct, FIRST_PORT, Servers, TAKES, Truth};
 
 mod driver;
@@ -112,6 +112,7 @@ const SECURED: Option<&[&str]> = Some(&["toy"]);
 
 struct Ran {
     part: Part,
+    recorded: Recorded,
     witness: Witness,
     truth: Truth,
     failures: Failures,
@@ -163,7 +164,7 @@ impl Load {
         check_invariants(&recorded);
         let part = recorded.parts[0].clone();
         let truth = std::mem::take(&mut *truth.lock().unwrap());
-        Ran { part, witness, truth, failures, unreachable }
+        Ran { part, recorded, witness, truth, failures, unreachable }
     }
 
     fn source(&self, start: Instant, end: Instant) -> Source {
@@ -425,13 +426,16 @@ fn a_full_batch_is_sent_at_once() {
 
 #[test]
 fn what_is_due_together_may_be_sent_together_without_waiting() {
-    let habits = Habits { batch: 10, streams: 1, ..Habits::default() };
+    let habits = Habits { batch: 100, streams: 1, ..Habits::default() };
     for tls in [None, SECURED] {
         let habits = habits.clone();
-        let ran = Load { habits, tls, rate: None, connections: 2, ..Load::default() }.run();
-        assert!(batches(&ran).iter().all(|batch| *batch == 10));
+        let load = Load { habits, tls, rate: Some(5_000.0), connections: 1, ..Load::default() };
+        let ran = load.run();
+        // While one batch is in progress, five requests become due.
+        assert!(batches(&ran)[1..900].iter().all(|batch| *batch == 5), "{:?}", batches(&ran));
         assert_eq!(ran.part.batch_delay.count(), 0);
         assert!(all(&ran.part.service, TAKES));
+        assert_eq!(ran.part.lateness.max(), Some(Nanos::ZERO));
     }
 }
 
@@ -459,5 +463,55 @@ fn held_requests_of_two_nodes_share_no_batch_and_may_be_redirected() {
         let ran = Load { conduct, habits, nodes: 2, ..Load::default() }.run();
         assert_eq!((ran.part.completed(), ran.part.sent, ran.truth.moved), (1_000, 1_000, moved));
         assert_eq!(ran.part.lateness.max(), Some(Nanos::ZERO));
+    }
+}
+
+#[test]
+fn the_operations_of_a_request_are_counted_with_their_own_outcomes() {
+    let habits = Habits { keys: 10, counts: true, ..Habits::default() };
+    for tls in [None, SECURED] {
+        let ran = Load { habits: habits.clone(), tls, ..Load::default() }.run();
+        // Each request has one or two of the keys that are missing.
+        assert_eq!(ran.part.outcome(Outcome::Status), 1_000);
+        let count = |outcome| ran.part.operations[outcome as usize];
+        assert_eq!((count(Outcome::Ok), count(Outcome::Status)), (10_000 - 1_429, 1_429));
+        // The last reply arrives at the very end.
+        assert_eq!(ran.part.operations_inside, 10_000 - 10);
+        let series = ran.recorded.series.iter().map(|(_, interval)| interval.operations);
+        assert_eq!(series.sum::<u64>(), ran.part.operations_inside);
+    }
+}
+
+#[test]
+fn operations_without_a_reply_have_the_outcome_of_their_request() {
+    let habits = Habits { keys: 10, counts: true, ..Habits::default() };
+    let conduct = Conduct { is_silent: |key| key % 1_000 == 999, ..Conduct::default() };
+    let limits = Limits { timeout: MS * 100, ..LIMITS };
+    let ran = |limits| {
+        let (conduct, habits) = (conduct.clone(), habits.clone());
+        let ran = Load { conduct, habits, limits, ..Load::default() }.run();
+        let total: u64 = ran.part.operations.iter().sum();
+        assert_eq!(total, 10_000);
+        ran.part.operations
+    };
+    assert_eq!(ran(limits)[Outcome::Timeout as usize], 100);
+    assert_eq!(ran(LIMITS)[Outcome::Unfinished as usize], 100);
+}
+
+#[test]
+fn a_request_in_two_steps_counts_as_each_of_them_and_as_both() {
+    let habits = Habits { modifies: true, ..Habits::default() };
+    for tls in [None, SECURED] {
+        let ran = Load { habits: habits.clone(), tls, ..Load::default() }.run();
+        assert_eq!((ran.part.completed(), ran.part.sent), (1_000, 1_000));
+        let [read, update, both] = [READ, UPDATE, BOTH].map(|label| {
+            let group = &ran.recorded.labels[usize::from(label.0)];
+            assert_eq!(group.response.count(), group.outcomes.iter().sum::<u64>());
+            group
+        });
+        assert_eq!(read.response.count(), 1_000);
+        assert_eq!((update.response.count(), both.response.count()), (250, 250));
+        assert!(all(&read.service, TAKES) && all(&update.service, TAKES));
+        assert!(all(&both.service, TAKES * 2) && all(&update.response, TAKES * 2));
     }
 }

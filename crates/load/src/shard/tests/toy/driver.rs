@@ -1,6 +1,6 @@
 //! The client's side of the toy protocol.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use ::measure::Nanos;
 use net::Closed;
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::driver::{
     Asked, Done, Driver, Fault, Label, Lost, Next, Node, Opening, Outcome, Redirect, Reports, Slot,
-    Token,
+    Started, Step, Token,
 };
 
 pub(super) const ALPN: &[u8] = b"toy";
@@ -28,6 +28,10 @@ pub(super) struct Habits {
     pub(super) linger: Nanos,
     /// The most batches that a connection carries at once, if the server allows as many.
     pub(super) streams: usize,
+    /// True if the keys of a request are its operations.
+    pub(super) counts: bool,
+    /// True if every fourth request reads, and then writes what it has read.
+    pub(super) modifies: bool,
     /// The node of each part of the keys; empty if every node has all keys.
     pub(super) map: Vec<u32>,
     /// True if the map follows the servers' answers.
@@ -44,6 +48,8 @@ impl Default for Habits {
             batch: 1,
             linger: Nanos::ZERO,
             streams: 100,
+            counts: false,
+            modifies: false,
             map: Vec::new(),
             learns: false,
         }
@@ -56,6 +62,8 @@ pub(super) struct Toy {
     lines: Vec<Line>,
     /// The number of times that requests were sent elsewhere, by their numbers.
     hops: HashMap<u64, u32>,
+    /// The requests that have read what they are to write.
+    half_done: HashSet<Token>,
 }
 
 /// One connection.
@@ -83,6 +91,18 @@ struct Request {
     number: u64,
 }
 
+pub(super) const READ: Label = Label(0);
+pub(super) const UPDATE: Label = Label(1);
+pub(super) const BOTH: Label = Label(2);
+
+fn label(number: u64, habits: &Habits) -> Label {
+    match habits.modifies {
+        false => Label::NONE,
+        true if number % 4 == 3 => BOTH,
+        true => READ,
+    }
+}
+
 /// Returns the keys of a request, which are of one part.
 pub(super) fn keys(number: u64, count: u64) -> impl Iterator<Item = u64> {
     (0..count).map(move |place| (number * count + place) * PARTS + number % PARTS)
@@ -91,7 +111,7 @@ pub(super) fn keys(number: u64, count: u64) -> impl Iterator<Item = u64> {
 impl Toy {
     pub(super) fn new(slots: usize, habits: Habits) -> Toy {
         let lines = (0..slots).map(|_| Line::default()).collect();
-        Toy { habits, lines, hops: HashMap::new() }
+        Toy { habits, lines, hops: HashMap::new(), half_done: HashSet::new() }
     }
 
     fn line(&mut self, slot: Slot) -> &mut Line {
@@ -115,7 +135,7 @@ impl Driver for Toy {
         Next::Greeting(None)
     }
 
-    fn start(&mut self, slot: Slot, asked: Asked, reports: &mut Reports) -> Result<Label, Fault> {
+    fn start(&mut self, slot: Slot, asked: Asked, reports: &mut Reports) -> Result<Started, Fault> {
         let Habits { keys, batch, linger, .. } = self.habits;
         let Asked { token, number, .. } = asked;
         let line = self.line(slot);
@@ -129,7 +149,8 @@ impl Driver for Toy {
         if reports.held.is_none() {
             line.send(keys, reports);
         }
-        Ok(Label::NONE)
+        let operations = if self.habits.counts { keys as u32 } else { 0 };
+        Ok(Started { label: label(number, &self.habits), operations })
     }
 
     fn flush(&mut self, slot: Slot, reports: &mut Reports) {
@@ -236,6 +257,24 @@ impl Toy {
             }
             let missing = statuses.iter().filter(|status| **status == MISSING).count();
             let outcome = if missing == 0 { Outcome::Ok } else { Outcome::Status };
+            let found = (statuses.len() - missing) as u32;
+            if self.habits.counts && outcome != Outcome::Ok && 0 < found {
+                let (label, outcome) = (Label::NONE, Outcome::Ok);
+                reports.steps.push(Step { token, label, outcome, operations: found });
+            }
+            if label(number, &self.habits) == BOTH {
+                let is_read = self.half_done.insert(token);
+                let label = if is_read { READ } else { UPDATE };
+                reports.steps.push(Step { token, label, outcome, operations: 0 });
+                if is_read {
+                    // The second half follows on its own.
+                    let line = self.line(slot);
+                    line.held.push(request);
+                    line.send(count as u64, reports);
+                    continue;
+                }
+                self.half_done.remove(&token);
+            }
             reports.done.push(done(token, outcome, ""));
         }
     }

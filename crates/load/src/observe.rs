@@ -45,10 +45,10 @@ pub struct Completion {
     pub why: &'static str,
 }
 
-/// A part of a request that has ended: see [`crate::driver::Step`], or what was left of its operations when it
-/// ended.
+/// A part of a request that has ended: see [`crate::driver::Step`]. When the request ends, the rest of
+/// its operations is one, too.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct PartCompletion {
+pub struct StepCompletion {
     pub of: Of,
     /// The intended start of the request.
     pub intended: Instant,
@@ -105,9 +105,11 @@ pub trait Observer {
     fn sent(&mut self, _of: Of, _intended: Instant, _sent: Instant, _bytes: usize) {}
     /// A request is sent once more, because the target has not processed it.
     fn sent_again(&mut self, _of: Of, _sent: Instant, _bytes: usize) {}
+    /// A request is sent once more, to the node that the target has named.
+    fn redirected(&mut self, _of: Of, _intended: Instant, _now: Instant, _bytes: usize) {}
     fn received(&mut self, _of: Of, _now: Instant, _bytes: usize) {}
     /// A part of a request has ended. It counts beside the request, whose completion follows.
-    fn part_completed(&mut self, _part: &PartCompletion) {}
+    fn step_completed(&mut self, _step: &StepCompletion) {}
     fn completed(&mut self, _completion: &Completion) {}
     /// A request has taken longer than its timeout; its answer is still awaited.
     fn overdue(&mut self, _of: Of, _intended: Instant) {}
@@ -154,12 +156,16 @@ impl<A: Observer> Observer for Option<A> {
         self.iter_mut().for_each(|a| a.sent_again(of, sent, bytes));
     }
 
+    fn redirected(&mut self, of: Of, intended: Instant, now: Instant, bytes: usize) {
+        self.iter_mut().for_each(|a| a.redirected(of, intended, now, bytes));
+    }
+
     fn received(&mut self, of: Of, now: Instant, bytes: usize) {
         self.iter_mut().for_each(|a| a.received(of, now, bytes));
     }
 
-    fn part_completed(&mut self, part: &PartCompletion) {
-        self.iter_mut().for_each(|a| a.part_completed(part));
+    fn step_completed(&mut self, step: &StepCompletion) {
+        self.iter_mut().for_each(|a| a.step_completed(step));
     }
 
     fn completed(&mut self, completion: &Completion) {
@@ -223,14 +229,19 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.1.sent_again(of, sent, bytes);
     }
 
+    fn redirected(&mut self, of: Of, intended: Instant, now: Instant, bytes: usize) {
+        self.0.redirected(of, intended, now, bytes);
+        self.1.redirected(of, intended, now, bytes);
+    }
+
     fn received(&mut self, of: Of, now: Instant, bytes: usize) {
         self.0.received(of, now, bytes);
         self.1.received(of, now, bytes);
     }
 
-    fn part_completed(&mut self, part: &PartCompletion) {
-        self.0.part_completed(part);
-        self.1.part_completed(part);
+    fn step_completed(&mut self, step: &StepCompletion) {
+        self.0.step_completed(step);
+        self.1.step_completed(step);
     }
 
     fn completed(&mut self, completion: &Completion) {

@@ -20,8 +20,10 @@ pub(crate) struct Request {
     pub(crate) operations: u32,
     /// True if it was sent before, and the target has not processed it.
     pub(crate) again: bool,
-    /// True if `sent` does not depend on when its bytes leave: its connection was opened for it, or the
-    /// target has sent it elsewhere.
+    /// True if the target has sent it elsewhere.
+    pub(crate) is_redirected: bool,
+    /// True if `sent` does not depend on when its bytes leave: its connection was opened for it, or it
+    /// was redirected.
     pub(crate) keeps_sent: bool,
     /// True while the driver holds it: it was not sent.
     pub(crate) is_held: bool,

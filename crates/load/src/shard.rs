@@ -16,7 +16,7 @@ use net::{Closed, ConnectionId, Endpoint, Event, Io};
 use crate::driver::{
     Asked, Done, Driver, Fault, Label, Lost, Next, Outcome, Redirect, Reports, Slot, Step, Token,
 };
-use crate::observe::{Completion, Observer, Of, PartCompletion, Start, Turn};
+use crate::observe::{Completion, Observer, Of, Start, StepCompletion, Turn};
 use crate::outstanding::{Outstanding, Request};
 use crate::pacing::Arrival;
 use crate::source::Source;
@@ -382,7 +382,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         let again = returned.is_some_and(|returned| returned.was_sent);
         let overdue = returned.is_some_and(|returned| returned.overdue);
         let first = returned.and_then(|returned| returned.first);
-        let keeps_sent = first.is_some();
+        let is_redirected = first.is_some();
         let first = first.unwrap_or(First { room, sent: now, held: Nanos::ZERO });
         let First { room, sent, held } = first;
         let request = Request {
@@ -393,7 +393,8 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             label,
             operations: 0,
             again,
-            keeps_sent,
+            is_redirected,
+            keeps_sent: is_redirected,
             is_held: false,
             overdue,
             room,
@@ -452,10 +453,8 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             wire.clear();
         }
         request.is_held = self.reports.held.is_some();
-        match again {
-            _ if request.is_held => {}
-            false => self.observer.sent(pool.of, request.intended, request.sent, bytes),
-            true => self.observer.sent_again(pool.of, request.sent, bytes),
+        if !request.is_held {
+            note_sent(&mut self.observer, pool.of, request, left, bytes);
         }
         let place = pool.place(slot);
         // A request that had a connection opened was sent when the connection attempt began.
@@ -521,11 +520,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
                     self.held_back.push(token);
                 }
             }
-            let bytes = std::mem::take(&mut bytes);
-            match request.again {
-                false => self.observer.sent(of, request.intended, request.sent, bytes),
-                true => self.observer.sent_again(of, request.sent, bytes),
-            }
+            note_sent(&mut self.observer, of, request, now, std::mem::take(&mut bytes));
         }
     }
 
@@ -644,9 +639,9 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             let index = token.0 as usize;
             // An older end is that of another request's step, which had this token before.
             let begun = self.step_ends.get(index).map_or(sent, |end| sent.max(*end));
-            let part =
-                PartCompletion { of, intended, label, begun, done: now, outcome, operations };
-            self.observer.part_completed(&part);
+            let completion =
+                StepCompletion { of, intended, label, begun, done: now, outcome, operations };
+            self.observer.step_completed(&completion);
             if label != Label::NONE {
                 self.step_ends.resize(self.step_ends.len().max(index + 1), Instant(0));
                 self.step_ends[index] = now;
@@ -686,9 +681,9 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         let of = self.pools[request.pool as usize].of;
         if 0 < operations && !is_held {
             let (label, outcome) = (Label::NONE, done.outcome);
-            let part =
-                PartCompletion { of, intended, label, begun: sent, done: now, outcome, operations };
-            self.observer.part_completed(&part);
+            let rest =
+                StepCompletion { of, intended, label, begun: sent, done: now, outcome, operations };
+            self.observer.step_completed(&rest);
         }
         self.observer.completed(&completion(of, request, done, now));
     }
@@ -812,6 +807,16 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             .into_iter()
             .flatten()
             .fold(last, Instant::min)
+    }
+}
+
+/// Tells an observer that a request was sent: for the first time, again, or to another node.
+#[inline]
+fn note_sent<O: Observer>(observer: &mut O, of: Of, request: &Request, now: Instant, bytes: usize) {
+    match request.again {
+        false => observer.sent(of, request.intended, request.sent, bytes),
+        true if request.is_redirected => observer.redirected(of, request.intended, now, bytes),
+        true => observer.sent_again(of, request.sent, bytes),
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ::measure::series::{Merge, Sparse};
 use ::measure::{Histogram, Instant, Nanos};
 
-use super::{Completion, PartCompletion, Window};
+use super::{Completion, StepCompletion, Window};
 use crate::driver::Outcome;
 
 /// The figures of one target, of one shard or of all.
@@ -15,6 +15,8 @@ pub struct Part {
     pub sent: u64,
     /// The number of times that a request was sent once more: see `Reports::again`.
     pub sent_again: u64,
+    /// The number of times that the target has sent a request elsewhere: see `Reports::redirected`.
+    pub redirected: u64,
     pub bytes_sent: u64,
     pub bytes_received: u64,
     pub reconnects: u64,
@@ -163,6 +165,7 @@ impl Part {
         self.intended += other.intended;
         self.sent += other.sent;
         self.sent_again += other.sent_again;
+        self.redirected += other.redirected;
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         self.reconnects += other.reconnects;
@@ -314,11 +317,11 @@ impl Part {
 
 impl Group {
     /// Counts a step with the label of this group.
-    pub(super) fn count_step(&mut self, part: &PartCompletion) {
-        self.outcomes[part.outcome as usize] += 1;
-        if is_timed(part.outcome) {
-            self.response.record(part.done - part.intended);
-            self.service.record(part.done - part.begun);
+    pub(super) fn count_step(&mut self, step: &StepCompletion) {
+        self.outcomes[step.outcome as usize] += 1;
+        if is_timed(step.outcome) {
+            self.response.record(step.done - step.intended);
+            self.service.record(step.done - step.begun);
         }
     }
 

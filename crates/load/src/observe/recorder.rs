@@ -8,7 +8,7 @@ use ::measure::{Balance, Instant, Nanos};
 use super::figures::is_timed;
 use super::intervals::{Buffer, IntervalWriter, Kept};
 use super::{
-    Completion, Group, Interval, Live, MOST_LABELS, Observer, Of, Part, PartCompletion, Turn,
+    Completion, Group, Interval, Live, MOST_LABELS, Observer, Of, Part, StepCompletion, Turn,
     Window,
 };
 use crate::driver::{Handshake, Label, Outcome};
@@ -210,6 +210,15 @@ impl Observer for Recorder {
         }
     }
 
+    fn redirected(&mut self, of: Of, intended: Instant, now: Instant, bytes: usize) {
+        if self.window.contains(intended) {
+            self.part(of).redirected += 1;
+        }
+        if self.window.contains(now) {
+            self.part(of).bytes_sent += bytes as u64;
+        }
+    }
+
     #[inline]
     fn received(&mut self, of: Of, now: Instant, bytes: usize) {
         if self.window.contains(now) {
@@ -217,9 +226,9 @@ impl Observer for Recorder {
         }
     }
 
-    fn part_completed(&mut self, part: &PartCompletion) {
-        let &PartCompletion { of, intended, label, done, outcome, .. } = part;
-        let operations = u64::from(part.operations);
+    fn step_completed(&mut self, step: &StepCompletion) {
+        let &StepCompletion { of, intended, label, done, outcome, .. } = step;
+        let operations = u64::from(step.operations);
         let (counts, inside) = (self.window.contains(intended), self.window.contains(done));
         self.go_on_to(done);
         if outcome.is_answer() {
@@ -230,7 +239,7 @@ impl Observer for Recorder {
             self.part(of).operations[outcome as usize] += operations;
         }
         if let Some(group) = self.label(label).filter(|_| counts) {
-            group.count_step(part);
+            group.count_step(step);
         }
     }
 

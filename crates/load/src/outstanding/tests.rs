@@ -10,6 +10,7 @@ fn request(sent: u64) -> Request {
         label: Label::NONE,
         operations: 0,
         again: false,
+        is_redirected: false,
         keeps_sent: false,
         is_held: false,
         overdue: false,

@@ -312,7 +312,7 @@ fn the_same_stories_over_io_uring() {
     golden(|scenario| scenario.over(Sockets::new(Interface::Uring, Timer::Hybrid).unwrap()));
 }
 
-fn skip(test: &str, needs: &str) {
+pub(super) fn skip(test: &str, needs: &str) {
     if let Some(file) = std::env::var_os("BENCHWRIGHT_SKIPPED") {
         let mut file = std::fs::OpenOptions::new().append(true).open(file).unwrap();
         writeln!(file, "skipped: {test}: needs {needs}").unwrap();

@@ -17,6 +17,7 @@ use self::server::{Conduct, FIRST_PORT, Servers, TAKES, Truth};
 
 mod driver;
 mod server;
+mod sockets;
 
 const MS: Nanos = Nanos::from_millis(1);
 const HOST: &str = "toy.test";
@@ -77,7 +78,7 @@ impl Messages {
     }
 }
 
-/// A load of the toy protocol, in a second.
+/// A load of the toy protocol.
 struct Load {
     conduct: Conduct,
     habits: Habits,
@@ -89,6 +90,7 @@ struct Load {
     connections: usize,
     /// The rate of an open loop; `None` for a closed one without think times.
     rate: Option<f64>,
+    length: Nanos,
     /// The size in bytes of the pieces in which data arrives.
     cut: usize,
 }
@@ -103,6 +105,7 @@ impl Default for Load {
             nodes: 1,
             connections: 4,
             rate: Some(1_000.0),
+            length: SECOND,
             cut: usize::MAX,
         }
     }
@@ -150,10 +153,10 @@ impl Load {
         let numbers = Numbers { first: 0, step: 1, quota: None };
         shard.add_pool(Of::default(), self.driver(), (to, self.connections), numbers);
         let begun = shard.io().now();
-        shard.connect(begun + SECOND).unwrap();
+        shard.connect(begun + SECOND * 20).unwrap();
         let unreachable = shard.unreachable();
         let start = START.max(shard.io().now());
-        let end = start + SECOND;
+        let end = start + self.length;
         shard.observer().begin(start, Window { start, end });
         let mut source = self.source(start, end);
         let schedule = Schedule { start, end, drain: SECOND };
@@ -355,7 +358,7 @@ fn a_redirected_request_has_one_outcome_and_its_first_start() {
             let load = Load { conduct, habits, tls, cut, nodes: 2, ..Load::default() };
             let ran = load.run();
             assert_eq!((ran.part.completed(), ran.part.sent, ran.truth.moved), (1_000, 1_000, 500));
-            assert_eq!((ran.part.sent_again, ran.truth.asked.len()), (500, 1_500));
+            assert_eq!((ran.part.redirected, ran.truth.asked.len()), (500, 1_500));
             for completion in &ran.witness.completions {
                 let start = completion.start.unwrap();
                 let steps = 1 + completion.number % 2;
@@ -380,7 +383,7 @@ fn nodes_that_send_a_request_round_in_a_circle_do_not_get_it_for_ever() {
     let habits = Habits { map: odd_parts_elsewhere(), ..Habits::default() };
     let ran = Load { conduct, habits, nodes: 2, ..Load::default() }.run();
     assert_eq!(ran.part.outcome(Outcome::Status), 1_000);
-    assert_eq!(ran.part.sent_again, 1_000 * u64::from(MOST_HOPS));
+    assert_eq!(ran.part.redirected, 1_000 * u64::from(MOST_HOPS));
 }
 
 /// Returns the number of requests in each batch.

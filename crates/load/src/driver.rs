@@ -184,6 +184,8 @@ pub struct Reports {
     pub again: Vec<Token>,
     /// Requests that the peer has sent elsewhere.
     pub redirected: Vec<Redirect>,
+    /// True if requests belong to other nodes than before: those that wait are routed anew.
+    pub is_remapped: bool,
     /// Bytes for the peer: requests, and bytes that belong to no request, such as a handshake's.
     pub wire: Vec<u8>,
     /// Requests that were held, and have now been written by [`Driver::start`] or [`Driver::flush`].
@@ -302,8 +304,8 @@ pub trait Driver {
         false
     }
 
-    /// The node of a request, if requests belong to nodes. It may change until the request is
-    /// started.
+    /// The node of a request, if requests belong to nodes: asked when it is due, and whenever the
+    /// driver has reported that this changes.
     fn route(&mut self, _number: u64, _label: Label) -> Node {
         Node(0)
     }

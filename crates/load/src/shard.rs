@@ -554,6 +554,9 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
                     let pool = &mut self.pools[index];
                     self.observer.received(pool.of, now, bytes.len());
                     let next = pool.driver.receive(slot, bytes, &mut self.reports)?;
+                    if std::mem::take(&mut self.reports.is_remapped) {
+                        pool.route_anew();
+                    }
                     self.reply(connection);
                     self.keep(index, slot, now);
                     self.settle(now)?;

@@ -182,6 +182,16 @@ impl<D: Driver> Pool<D> {
         self.route(waiting).backlog.push_back(waiting);
     }
 
+    /// Routes the waiting requests anew. Those that came back stay where the target, or the driver, has
+    /// sent them.
+    pub(super) fn route_anew(&mut self) {
+        let backlogs = self.queues.iter_mut().map(|queue| std::mem::take(&mut queue.backlog));
+        let mut waiting: Vec<Waiting> = backlogs.flatten().collect();
+        // From several queues, each in order.
+        waiting.sort_by_key(|waiting| (waiting.intended, waiting.number));
+        waiting.into_iter().for_each(|waiting| self.enqueue(waiting));
+    }
+
     pub(super) fn again(&mut self, waiting: Waiting, returned: Returned) {
         self.route(waiting).again.push_back(Due { waiting, returned: Some(returned) });
     }

@@ -33,6 +33,8 @@ const ASK: u8 = 5;
 const REPLY: u8 = 6;
 const BYE: u8 = 7;
 const CANCEL: u8 = 8;
+/// Says that the node with this id has all parts.
+const MAP: u8 = 9;
 
 /// The status of a key that is there.
 const FOUND: u8 = 0;
@@ -346,6 +348,19 @@ fn a_dead_node_fails_only_its_own_requests() {
     assert!(0 < ran.part.outcome(Outcome::Connect));
     let waited = ran.part.outcome(Outcome::Connect) + ran.part.outcome(Outcome::Unfinished);
     assert_eq!(waited, 500, "{:?}", ran.part.outcomes);
+}
+
+#[test]
+fn requests_that_wait_for_a_node_are_routed_anew_when_another_takes_over() {
+    let conduct = Conduct { dead: Some(1), takes_over_after: 100, ..Conduct::default() };
+    let habits = Habits { map: odd_parts_elsewhere(), ..Habits::default() };
+    let ran = Load { conduct, habits, nodes: 2, ..Load::default() }.run();
+    let refused = ran.part.outcome(Outcome::Connect);
+    // A node fails as many requests as attempts to connect to it, which become rare.
+    assert!((1..20).contains(&refused), "{refused}");
+    assert_eq!(ran.part.completed(), 1_000 - refused);
+    let slowest = ran.witness.with(Outcome::Ok).map(Completion::response_time).max().unwrap();
+    assert!(MS * 350 < slowest && slowest < MS * 450, "{slowest}");
 }
 
 #[test]

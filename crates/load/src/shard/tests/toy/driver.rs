@@ -6,8 +6,8 @@ use ::measure::Nanos;
 use net::Closed;
 
 use super::{
-    ASK, BYE, CANCEL, HELLO, MISSING, MOVED, Message, Messages, PARTS, PING, PONG, REPLY, WELCOME,
-    write,
+    ASK, BYE, CANCEL, HELLO, MAP, MISSING, MOVED, Message, Messages, PARTS, PING, PONG, REPLY,
+    WELCOME, write,
 };
 use crate::driver::{
     Asked, Done, Driver, Fault, Label, Lost, Next, Node, Opening, Outcome, Redirect, Reports, Slot,
@@ -171,6 +171,10 @@ impl Driver for Toy {
                     line.allowed = Some(message.id as usize);
                 }
                 PING => write(&mut reports.wire, PONG, message.id, 0, b""),
+                MAP => {
+                    self.habits.map.fill(message.id);
+                    reports.is_remapped = true;
+                }
                 REPLY => self.answered(slot, &message, reports),
                 _ => return Ok(Next::Fail(Outcome::Malformed, "an unknown kind")),
             }

@@ -10,7 +10,7 @@ use net::{Address, Closed, ConnectionId, Endpoint};
 use rustls::{ServerConfig, ServerConnection};
 
 use super::{
-    ASK, BYE, CANCEL, FOUND, HELLO, MISSING, MOVED, MS, Messages, PARTS, PING, PONG, REPLY,
+    ASK, BYE, CANCEL, FOUND, HELLO, MAP, MISSING, MOVED, MS, Messages, PARTS, PING, PONG, REPLY,
     WELCOME, write,
 };
 
@@ -28,6 +28,8 @@ pub(super) struct Conduct {
     pub(super) owner: fn(u32, u64) -> u32,
     /// The node that accepts no connections.
     pub(super) dead: Option<u32>,
+    /// The number of batches of a connection after which the node says that it has all parts.
+    pub(super) takes_over_after: u64,
     /// The number of batches after which a connection is closed.
     pub(super) closes_after: u64,
 }
@@ -40,6 +42,7 @@ impl Default for Conduct {
             is_silent: |_| false,
             owner: |node, _| node,
             dead: None,
+            takes_over_after: u64::MAX,
             closes_after: u64::MAX,
         }
     }
@@ -96,6 +99,9 @@ impl Far {
                     }
                     truth.moved += statuses.iter().filter(|status| MOVED <= **status).count();
                     truth.asked.push((self.node, keys));
+                    if self.carried == self.conduct.takes_over_after {
+                        write(said, MAP, self.node, 0, b"");
+                    }
                     if 0 < self.conduct.ping_every
                         && self.carried.is_multiple_of(self.conduct.ping_every)
                     {

@@ -140,7 +140,7 @@ pub struct Step {
     /// read-modify-write is a read, an update and both.
     pub label: Label,
     pub outcome: Outcome,
-    /// The number of the request's operations that it was. All others have the request's outcome.
+    /// The number of the request's operations in it. All others have the request's outcome.
     pub operations: u32,
 }
 
@@ -184,15 +184,17 @@ pub struct Reports {
     pub again: Vec<Token>,
     /// Requests that the peer has sent elsewhere.
     pub redirected: Vec<Redirect>,
-    /// True if requests belong to other nodes than before: those that wait are routed anew.
+    /// Set by [`Driver::receive`] if requests belong to other nodes than before: those that wait are
+    /// routed anew.
     pub is_remapped: bool,
     /// Bytes for the peer: requests, and bytes that belong to no request, such as a handshake's.
     pub wire: Vec<u8>,
     /// Requests that were held, and have now been written by [`Driver::start`] or [`Driver::flush`].
     pub sent: Vec<Token>,
-    /// Set if the slot holds something that is to be sent with what follows: the longest time until
-    /// [`Driver::flush`], or zero for the end of this turn. A request that sets it when it is started
-    /// is itself held. Shorter than the timeout of requests.
+    /// Set by [`Driver::start`] or [`Driver::receive`] if the slot holds something that is to be sent
+    /// with what follows: the longest time until [`Driver::flush`], shorter than the timeout of
+    /// requests. With zero, that is once all requests that are due have been started. A request that
+    /// sets it when it is started is itself held.
     pub held: Option<Nanos>,
 }
 
@@ -343,7 +345,7 @@ pub trait Driver {
     }
 }
 
-/// One type for the drivers of several protocols. Its calls cost less than a system call by far.
+/// One type for the drivers of several protocols.
 impl<D: Driver + ?Sized> Driver for Box<D> {
     fn room(&self, slot: Slot) -> usize {
         (**self).room(slot)

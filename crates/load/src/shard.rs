@@ -26,6 +26,7 @@ pub use self::pool::Numbers;
 use self::pool::{Pool, State};
 
 mod connections;
+mod holding;
 mod pool;
 #[cfg(test)]
 mod tests;
@@ -456,17 +457,9 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         if !request.is_held {
             note_sent(&mut self.observer, pool.of, request, left, bytes);
         }
-        let place = pool.place(slot);
-        // A request that had a connection opened was sent when the connection attempt began.
-        request.keeps_sent |= place.awaited.take().is_some();
-        place.outstanding += 1;
-        place.carried += 1;
-        pool.offer_below(slot, left, self.limits.keep_alive);
-        let is_held = request.is_held;
-        if holds_back && !is_held && !request.keeps_sent {
-            self.held_back.push(token);
-        }
-        self.departed(index, slot, if is_held { bytes } else { 0 }, left);
+        let of_others = if request.is_held { bytes } else { 0 };
+        self.taken(token, left);
+        self.departed(index, slot, of_others, left);
         self.keep(index, slot, left);
         if holds_back {
             self.note_departures();
@@ -474,60 +467,18 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         Ok(())
     }
 
-    /// Sends what the drivers hold, as far as it is due.
-    fn flush(&mut self) {
-        for index in 0..self.pools.len() {
-            if self.pools[index].holding.is_empty() {
-                continue;
-            }
-            let now = self.io.now();
-            while let Some(slot) = self.pools[index].next_to_flush(now) {
-                if self.io.holds_back() {
-                    self.note_departures();
-                }
-                let pool = &mut self.pools[index];
-                let connection = pool.place(slot).state.connection();
-                let connection = connection.expect("a slot holds nothing without a connection");
-                pool.driver.flush(slot, &mut self.reports);
-                let bytes = self.reports.wire.len();
-                self.reply(connection);
-                self.departed(index, slot, bytes, now);
-                if self.io.holds_back() {
-                    self.note_departures();
-                }
-                let pool = &mut self.pools[index];
-                pool.release(slot);
-                pool.offer_below(slot, now, self.limits.keep_alive);
-            }
-        }
-    }
-
-    /// Notes that requests which the driver held were sent, with this many bytes.
-    fn departed(&mut self, index: usize, slot: Slot, bytes: usize, now: Instant) {
-        if self.reports.sent.is_empty() {
-            return;
-        }
-        let (of, due) = (self.pools[index].of, self.pools[index].release(slot));
-        let mut bytes = bytes;
-        for token in self.reports.sent.drain(..) {
-            let request = self.outstanding.sent_now(token);
-            request.is_held = false;
-            if !request.keeps_sent {
-                // What it waited beyond the time that the driver asked for is lateness.
-                request.held = due.min(now).saturating_since(request.sent);
-                request.sent = now;
-                if self.io.holds_back() {
-                    self.held_back.push(token);
-                }
-            }
-            note_sent(&mut self.observer, of, request, now, std::mem::take(&mut bytes));
-        }
-    }
-
-    /// Notes that the driver holds something that it wants to send later.
-    fn keep(&mut self, index: usize, slot: Slot, now: Instant) {
-        if let Some(longest) = self.reports.held.take() {
-            self.pools[index].hold(slot, now, longest);
+    /// Notes that a connection has a request, which was sent or is held.
+    fn taken(&mut self, token: Token, now: Instant) {
+        let request = self.outstanding.get(token);
+        let pool = &mut self.pools[request.pool as usize];
+        let place = pool.place(request.slot);
+        // A request that had a connection opened was sent when the connection attempt began.
+        request.keeps_sent |= place.awaited.take().is_some();
+        place.outstanding += 1;
+        place.carried += 1;
+        pool.offer_below(request.slot, now, self.limits.keep_alive);
+        if self.io.holds_back() && !request.is_held && !request.keeps_sent {
+            self.held_back.push(token);
         }
     }
 
@@ -633,23 +584,23 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         for token in self.reports.begun.drain(..) {
             self.outstanding.get(token).first_byte.get_or_insert(now);
         }
-        for step in self.reports.steps.drain(..) {
-            let Step { token, label, outcome, operations } = step;
-            let request = self.outstanding.get(token);
-            request.operations -= operations;
-            let &mut Request { pool, intended, sent, .. } = request;
-            let of = self.pools[pool as usize].of;
-            let index = token.0 as usize;
-            // An older end is that of another request's step, which had this token before.
-            let begun = self.step_ends.get(index).map_or(sent, |end| sent.max(*end));
-            let completion =
-                StepCompletion { of, intended, label, begun, done: now, outcome, operations };
-            self.observer.step_completed(&completion);
-            if label != Label::NONE {
-                self.step_ends.resize(self.step_ends.len().max(index + 1), Instant(0));
-                self.step_ends[index] = now;
-            }
+        for index in 0..self.reports.steps.len() {
+            self.record_step(self.reports.steps[index], now);
         }
+        self.reports.steps.clear();
+        self.take_back(now);
+        while let Some(done) = self.reports.done.pop() {
+            let request = self.outstanding.remove(done.token);
+            let pool = &mut self.pools[request.pool as usize];
+            pool.place(request.slot).outstanding -= 1;
+            self.record(&request, done, now);
+            self.think(request.pool as usize, now)?;
+        }
+        Ok(())
+    }
+
+    /// Puts the requests that are to be sent again into the queues.
+    fn take_back(&mut self, now: Instant) {
         for token in self.reports.again.drain(..) {
             let Request { pool, slot, intended, number, label, overdue, again, is_held, .. } =
                 self.outstanding.remove(token);
@@ -668,14 +619,25 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             let first = Some(First { room, sent, held });
             pool.redirect(to, waiting, Returned { at: now, was_sent: true, overdue, first });
         }
-        while let Some(done) = self.reports.done.pop() {
-            let request = self.outstanding.remove(done.token);
-            let pool = &mut self.pools[request.pool as usize];
-            pool.place(request.slot).outstanding -= 1;
-            self.record(&request, done, now);
-            self.think(request.pool as usize, now)?;
+    }
+
+    /// Records a part of a request.
+    fn record_step(&mut self, step: Step, now: Instant) {
+        let Step { token, label, outcome, operations } = step;
+        let request = self.outstanding.get(token);
+        let left = request.operations.checked_sub(operations);
+        request.operations = left.expect("a request ends with as many operations as it has");
+        let &mut Request { pool, intended, sent, .. } = request;
+        let (of, done) = (self.pools[pool as usize].of, now);
+        let index = token.0 as usize;
+        // An older end is that of another request's step, which had this token before.
+        let begun = self.step_ends.get(index).map_or(sent, |end| sent.max(*end));
+        let completion = StepCompletion { of, intended, label, begun, done, outcome, operations };
+        self.observer.step_completed(&completion);
+        if label != Label::NONE {
+            self.step_ends.resize(self.step_ends.len().max(index + 1), Instant(0));
+            self.step_ends[index] = now;
         }
-        Ok(())
     }
 
     /// Records the outcome of a request, and that of its operations which had no other.

@@ -132,6 +132,7 @@ impl<D: Driver> Pool<D> {
             is_listed: false,
         };
         let queues = if driver.is_routed() { endpoints.len() } else { 1 };
+        assert!(queues <= slots.max(1), "a node has a connection");
         Pool {
             of,
             driver,
@@ -185,8 +186,8 @@ impl<D: Driver> Pool<D> {
     /// Routes the waiting requests anew. Those that came back stay where the target, or the driver, has
     /// sent them.
     pub(super) fn route_anew(&mut self) {
-        let backlogs = self.queues.iter_mut().map(|queue| std::mem::take(&mut queue.backlog));
-        let mut waiting: Vec<Waiting> = backlogs.flatten().collect();
+        let backlogs = self.queues.iter_mut().flat_map(|queue| queue.backlog.drain(..));
+        let mut waiting: Vec<Waiting> = backlogs.collect();
         // From several queues, each in order.
         waiting.sort_by_key(|waiting| (waiting.intended, waiting.number));
         waiting.into_iter().for_each(|waiting| self.enqueue(waiting));
@@ -330,12 +331,19 @@ impl<D: Driver> Pool<D> {
 
     /// The number of requests that wait for a connection.
     pub(super) fn waiting(&self) -> usize {
-        self.queues.iter().map(Queue::waiting).sum()
+        self.sum(Queue::waiting)
     }
 
     /// The number of these that were never sent.
     pub(super) fn backlog(&self) -> usize {
-        self.queues.iter().map(|queue| queue.backlog.len()).sum()
+        self.sum(|queue| queue.backlog.len())
+    }
+
+    fn sum(&self, of: fn(&Queue) -> usize) -> usize {
+        match &*self.queues {
+            [only] => of(only),
+            all => all.iter().map(of).sum(),
+        }
     }
 
     /// Takes the oldest request that waits in a queue, which will not be sent.

@@ -1,0 +1,68 @@
+//! The requests, and other bytes, that a driver holds to send them with others. The time that the
+//! driver asks for is counted apart; anything beyond it is lateness.
+
+use ::measure::Instant;
+use net::Io;
+
+use super::{Shard, note_sent};
+use crate::driver::{Driver, Slot};
+use crate::observe::Observer;
+
+impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
+    /// Sends what the drivers hold, as far as it is due.
+    pub(super) fn flush(&mut self) {
+        for index in 0..self.pools.len() {
+            if self.pools[index].holding.is_empty() {
+                continue;
+            }
+            let now = self.io.now();
+            while let Some(slot) = self.pools[index].next_to_flush(now) {
+                if self.io.holds_back() {
+                    self.note_departures();
+                }
+                let pool = &mut self.pools[index];
+                let connection = pool.place(slot).state.connection();
+                let connection = connection.expect("a slot holds nothing without a connection");
+                pool.driver.flush(slot, &mut self.reports);
+                let bytes = self.reports.wire.len();
+                self.reply(connection);
+                self.departed(index, slot, bytes, now);
+                if self.io.holds_back() {
+                    self.note_departures();
+                }
+                let pool = &mut self.pools[index];
+                pool.release(slot);
+                pool.offer_below(slot, now, self.limits.keep_alive);
+            }
+        }
+    }
+
+    /// Notes that requests which the driver held were sent, with this many bytes.
+    pub(super) fn departed(&mut self, index: usize, slot: Slot, bytes: usize, now: Instant) {
+        if self.reports.sent.is_empty() {
+            return;
+        }
+        let (of, due) = (self.pools[index].of, self.pools[index].release(slot));
+        let mut bytes = bytes;
+        for token in self.reports.sent.drain(..) {
+            let request = self.outstanding.sent_now(token);
+            request.is_held = false;
+            if !request.keeps_sent {
+                // What it waited beyond the time that the driver asked for is lateness.
+                request.held = due.min(now).saturating_since(request.sent);
+                request.sent = now;
+                if self.io.holds_back() {
+                    self.held_back.push(token);
+                }
+            }
+            note_sent(&mut self.observer, of, request, now, std::mem::take(&mut bytes));
+        }
+    }
+
+    /// Notes that the driver holds something that it wants to send later.
+    pub(super) fn keep(&mut self, index: usize, slot: Slot, now: Instant) {
+        if let Some(longest) = self.reports.held.take() {
+            self.pools[index].hold(slot, now, longest);
+        }
+    }
+}

@@ -533,3 +533,81 @@ fn a_request_in_two_steps_counts_as_each_of_them_and_as_both() {
         assert!(all(&both.service, TAKES * 2) && all(&update.response, TAKES * 2));
     }
 }
+
+/// Returns a load with random habits and servers of random conduct, all drawn from one seed.
+fn mixture(seed: u64) -> Load {
+    let mut random = Random::new(seed);
+    let mut below = |bound| random.below(bound);
+    let is_routed = below(2) == 0;
+    let all_at_first = || vec![0; PARTS as usize];
+    let allowed: [fn(u64) -> u32; 3] =
+        [|_| 100, |_| 1, |carried| [1, 7, 30][carried as usize / 20 % 3]];
+    let owner: [fn(u32, u64) -> u32; 2] = [TWO, |node, part| node ^ u32::from(part == 5)];
+    let batch = [1, 1, 5, 20][below(4) as usize];
+    let conduct = Conduct {
+        allowed: allowed[below(3) as usize],
+        ping_every: below(4),
+        // Only a request that is alone can be given up.
+        is_silent: if batch == 1 && below(3) == 0 { |key| key % 97 == 0 } else { |_| false },
+        owner: if is_routed { owner[below(2) as usize] } else { |node, _| node },
+        dead: (is_routed && below(4) == 0).then_some(1),
+        takes_over_after: u64::MAX,
+        closes_after: if below(3) == 0 { 1 + below(40) } else { u64::MAX },
+    };
+    let habits = Habits {
+        keys: 1 + below(10),
+        batch,
+        linger: MS * below(5) / 2,
+        streams: 1 + below(20) as usize,
+        counts: below(2) == 0,
+        modifies: false,
+        map: match (is_routed, below(2)) {
+            (false, _) => Vec::new(),
+            (true, 0) => all_at_first(),
+            (true, _) => odd_parts_elsewhere(),
+        },
+        learns: below(2) == 0,
+    };
+    // Keys that are read and then written would be operations twice.
+    let modifies = batch == 1 && !is_routed && !habits.counts && below(2) == 0;
+    Load {
+        conduct,
+        habits: Habits { modifies, ..habits },
+        limits: Limits {
+            timeout: MS * (20 + below(50)),
+            keep_alive: [None, None, Some(1), Some(9)][below(4) as usize],
+            ..LIMITS
+        },
+        tls: if below(2) == 0 { SECURED } else { None },
+        nodes: if is_routed { 2 } else { 1 },
+        connections: 2 + below(6) as usize,
+        rate: if below(3) == 0 { None } else { Some(100.0 + below(3_000) as f64) },
+        length: MS * 200,
+        cut: [usize::MAX, 1, 7][below(3) as usize],
+    }
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "the last seed that is printed is that of a failure")]
+fn random_mixtures_never_break_an_invariant() {
+    for seed in 0..40 {
+        eprintln!("seed {seed}");
+        let load = mixture(seed);
+        let ran = load.run();
+        let completions = &ran.witness.completions;
+        assert_eq!(ran.witness.intended.len(), completions.len(), "one outcome each");
+        assert!(!completions.is_empty());
+        for completion in completions {
+            let &Completion { intended, done, .. } = completion;
+            let Some(Start { room, sent, held, .. }) = completion.start else { continue };
+            assert_eq!(sent, room.max(intended) + held, "nothing is late: {completion:?}");
+            assert!(sent <= done && held <= load.habits.linger, "{completion:?}");
+        }
+        let sent = completions.iter().filter(|completion| completion.start.is_some()).count();
+        if load.habits.counts {
+            let operations: u64 = ran.part.operations.iter().sum();
+            assert!(operations <= sent as u64 * load.habits.keys);
+            assert!(ran.part.completed() * load.habits.keys <= operations);
+        }
+    }
+}

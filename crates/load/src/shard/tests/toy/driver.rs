@@ -188,6 +188,7 @@ impl Driver for Toy {
         let place = asked.iter().position(|batch| batch.requests[0].token == token);
         let Batch { id, .. } = asked.remove(place.expect("it is outstanding")).unwrap();
         write(&mut reports.wire, CANCEL, id, 0, b"");
+        self.half_done.remove(&token);
         reports.done.push(done(token, Outcome::Timeout, ""));
         Ok(true)
     }
@@ -206,6 +207,7 @@ impl Driver for Toy {
                 Lost::For(outcome, why) => (outcome, why),
                 Lost::By(_) | Lost::ByUs | Lost::TooLate(_) => (Outcome::Reset, ""),
             };
+            self.half_done.remove(&request.token);
             reports.done.push(done(request.token, outcome, why));
         }
         Ok(())

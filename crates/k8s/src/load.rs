@@ -513,6 +513,7 @@ fn together<'a>(ticks: impl Iterator<Item = &'a Tick>) -> Tick {
         asked_per_s: sum(all.asked_per_s, tick.asked_per_s),
         offered_per_s: sum(all.offered_per_s, tick.offered_per_s),
         completed_per_s: sum(all.completed_per_s, tick.completed_per_s),
+        operations_per_s: sum(all.operations_per_s, tick.operations_per_s),
         last: all.last.worst(tick.last),
         whole: all.whole.worst(tick.whole),
         lateness_p99_ns: all.lateness_p99_ns.max(tick.lateness_p99_ns),

@@ -377,6 +377,9 @@ pub struct Tick {
     /// Responses that arrived in the interval, whenever they were requested; the same figure as in
     /// the document's series and in `rates_per_s.completed`.
     pub completed_per_s: Option<f64>,
+    /// The operations of these; absent where each request is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operations_per_s: Option<f64>,
     /// The response times of the interval.
     #[serde(flatten)]
     pub last: Quantiles,

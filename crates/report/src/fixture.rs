@@ -479,6 +479,7 @@ fn series(seconds: &[Histogram], completed: f64, random: &mut Random) -> Vec<Int
             offered: histogram.count(),
             sent: completed as u64,
             completed: completed as u64,
+            operations: None,
             failed: 0,
             p50_ns: Some(times.p50_ns),
             p90_ns: Some(times.p90_ns),

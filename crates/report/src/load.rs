@@ -230,6 +230,14 @@ fn said(load: &Load) -> Vec<(&'static str, String)> {
             format!("{} of {}", integer(counts.failed), count(counts.intended as usize, "request")),
         ),
     ];
+    if let Some(operations) = &load.total.operations {
+        let completed = format!("{} completed", rate(operations.completed_per_s));
+        said.push(("operations", completed));
+    }
+    if let Some(redirected) = load.total.redirected {
+        let text = format!("{} sent elsewhere", count(redirected as usize, "request"));
+        said.push(("redirected", text));
+    }
     said.extend(Little::of(load).map(|little| ("Little’s law", little.in_words())));
     if let Some(tls) = &load.total.tls {
         let handshakes = count(tls.handshakes as usize, "handshake");

@@ -254,6 +254,12 @@ pub struct Clock {
 pub struct Part {
     pub counts: Counts,
     pub rates_per_s: Rates,
+    /// The operations that the requests carried; absent where each request is one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub operations: Option<Operations>,
+    /// The number of times that the target sent a request elsewhere; absent if it never did.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub redirected: Option<u64>,
     /// The mean number of requests in progress during the measurement, each from its intended start to
     /// its end; in the closed loop of another generator, its connections. Absent if it is unknown.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -291,6 +297,10 @@ pub struct Part {
     pub lateness: Option<Times>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backlog_delay: Option<Times>,
+    /// The times that requests waited, as asked for, to be sent together with others, of those that
+    /// did: neither lateness nor backlog delay.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub batch_delay: Option<Times>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connect_time: Option<Times>,
     /// The times of the TLS handshakes, each from the end of connecting.
@@ -298,12 +308,27 @@ pub struct Part {
     pub tls_time: Option<Times>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tls: Option<Tls>,
+    /// The times of the protocol's own handshakes, each from the end of connecting, or of TLS's.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub setup_time: Option<Times>,
     /// The times from sending to the first byte of the answer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub first_byte_time: Option<Times>,
     /// The times that another generator printed, in place of all others.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub printed: Option<Printed>,
+}
+
+/// The operations of requests that carry several. They share the times of their request.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Operations {
+    /// The operations of the requests that count and were sent.
+    pub count: u64,
+    /// The operations that were answered inside the measurement, no matter when their requests were
+    /// intended, per second.
+    pub completed_per_s: f64,
+    /// The operations by outcome, as those of requests: each has exactly one.
+    pub outcomes: BTreeMap<String, u64>,
 }
 
 /// The TLS properties of the connections, including those before the measurement.
@@ -384,6 +409,9 @@ pub struct Interval {
     /// Requests that were answered in it, no matter when they were intended: divided by its length,
     /// the rate that `rates_per_s.completed` states for the whole measurement.
     pub completed: u64,
+    /// The operations of these requests; absent where each request is one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub operations: Option<u64>,
     /// Failures as in [`Counts`], like the times, of requests that were intended in the measurement.
     pub failed: u64,
     #[serde(skip_serializing_if = "Option::is_none")]

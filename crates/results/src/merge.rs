@@ -13,8 +13,8 @@ use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use crate::events::Events;
 use crate::failing;
 use crate::load::{
-    Clock, Connections, Counts, Generator, Group, Interval, Load, Pacing, Part, Rates, Segment,
-    Target, Tls,
+    Clock, Connections, Counts, Generator, Group, Interval, Load, Operations, Pacing, Part, Rates,
+    Segment, Target, Tls,
 };
 use crate::slo::{self, Slo};
 use crate::times::Times;
@@ -368,6 +368,11 @@ fn add_part(whole: &mut Part, part: Part) -> Result<(), String> {
     let lacks =
         |part: &Part| part.response_time.is_some() && part.response_time_less_lateness.is_none();
     let unknown = lacks(whole) || lacks(&part);
+    whole.operations = match (whole.operations.take(), part.operations) {
+        (Some(one), Some(other)) => Some(both_operations(one, other)),
+        (one, other) => one.or(other),
+    };
+    whole.redirected = sum(whole.redirected, part.redirected);
     add_counts(&mut whole.outcomes, part.outcomes);
     add_counts(&mut whole.statuses, part.statuses);
     add_counts(&mut whole.reasons, part.reasons);
@@ -382,8 +387,10 @@ fn add_part(whole: &mut Part, part: Part) -> Result<(), String> {
     add_times(&mut whole.start_delay, part.start_delay)?;
     add_times(&mut whole.lateness, part.lateness)?;
     add_times(&mut whole.backlog_delay, part.backlog_delay)?;
+    add_times(&mut whole.batch_delay, part.batch_delay)?;
     add_times(&mut whole.connect_time, part.connect_time)?;
     add_times(&mut whole.tls_time, part.tls_time)?;
+    add_times(&mut whole.setup_time, part.setup_time)?;
     whole.tls = match (whole.tls.take(), part.tls) {
         (Some(one), Some(other)) => Some(both(one, other)),
         (one, other) => one.or(other),
@@ -417,6 +424,16 @@ fn both_events(one: Events, other: Events) -> Result<Events, String> {
     Ok(whole)
 }
 
+fn both_operations(one: Operations, other: Operations) -> Operations {
+    let mut outcomes = one.outcomes;
+    add_counts(&mut outcomes, other.outcomes);
+    Operations {
+        count: one.count + other.count,
+        completed_per_s: one.completed_per_s + other.completed_per_s,
+        outcomes,
+    }
+}
+
 fn both(one: Tls, other: Tls) -> Tls {
     let resumed = |tls: &Tls| tls.resumed_share * tls.handshakes as f64;
     let handshakes = one.handshakes + other.handshakes;
@@ -440,6 +457,7 @@ fn add_interval(whole: &mut Interval, interval: &Interval) {
     whole.offered += interval.offered;
     whole.sent += interval.sent;
     whole.completed += interval.completed;
+    whole.operations = sum(whole.operations, interval.operations);
     whole.failed += interval.failed;
     whole.outstanding_mean =
         whole.outstanding_mean.zip(interval.outstanding_mean).map(|(one, other)| one + other);
@@ -517,6 +535,11 @@ fn keep_if_same(whole: &mut Option<String>, part: Option<String>) {
     if *whole != part {
         *whole = None;
     }
+}
+
+/// Returns the sum of two counts, of which one may have nothing to count.
+fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one.into_iter().chain(other).reduce(|one, other| one + other)
 }
 
 /// Returns the larger of two figures; unknown if one of them is.

@@ -82,6 +82,7 @@ fn tick(phase: &str, elapsed_s: f64) -> Tick {
         asked_per_s: Some(4_105.0),
         offered_per_s: Some(4_105.0),
         completed_per_s: Some(3_000.0 + 200.0 * elapsed_s),
+        operations_per_s: None,
         last: times(p50),
         whole: times(1_150_000),
         lateness_p99_ns: Some(20_000),

@@ -39,10 +39,12 @@ pub(super) fn times(load: &Load) -> Table {
         ("first byte", "sent … first byte", &total.first_byte_time),
         ("start delay", "intended … sent", &total.start_delay),
         ("backlog delay", "intended … room: the target’s", &total.backlog_delay),
+        ("batch delay", "part of room … sent, to wait for others", &total.batch_delay),
         ("lateness", "room … sent: the generator’s", &total.lateness),
         ("receive delay", "in the kernel … read", &load.generator.receive_delay),
         ("connecting", "asked … open", &total.connect_time),
         ("TLS handshake", "open … secured", &total.tls_time),
+        ("protocol’s handshake", "open or secured … ready", &total.setup_time),
     ] {
         let Some(times) = times else { continue };
         let mut cells = vec![
@@ -85,15 +87,24 @@ pub(super) fn outcomes(load: &Load) -> Table {
     {
         let of: u64 = if kind == "status" { counts.values().sum() } else { total.counts.intended };
         for (name, &count) in counts.iter().take(MOST_ROWS) {
-            table.push(Row::new(vec![
-                Cell::words(kind),
-                Cell::words(name.as_str()),
-                Cell::number(integer(count)),
-                Cell::number(share(count as f64, of as f64)),
-            ]));
+            table.push(share_of(kind, name, count, of));
+        }
+    }
+    if let Some(operations) = &total.operations {
+        for (name, &count) in operations.outcomes.iter().take(MOST_ROWS) {
+            table.push(share_of("operations", name, count, operations.count));
         }
     }
     table
+}
+
+fn share_of(kind: &str, name: &str, count: u64, of: u64) -> Row {
+    Row::new(vec![
+        Cell::words(kind),
+        Cell::words(name),
+        Cell::number(integer(count)),
+        Cell::number(share(count as f64, of as f64)),
+    ])
 }
 
 pub(super) fn targets(load: &Load) -> Table {

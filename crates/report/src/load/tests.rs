@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use measure::quantity::grouped;
-use results::load::{Connections, Group, Pacing, Segment, Target};
+use results::load::{Connections, Group, Operations, Pacing, Segment, Target};
 use results::slo;
 use results::{Little, Load, Times};
 
@@ -107,6 +107,34 @@ fn the_gates_come_first_then_the_headline_then_the_curves_and_the_tables() {
     for wanted in order {
         let Some(at) = rest.find(wanted) else { panic!("{wanted} is not in order in {rest}") };
         rest = rest.split_off(at + wanted.len());
+    }
+}
+
+#[test]
+fn operations_redirects_and_batches_are_in_the_page_where_there_are_any() {
+    let mut load = whole();
+    let page = words(&render(&load));
+    assert!(
+        !page.contains("operations") && !page.contains("batch") && !page.contains("redirected")
+    );
+    load.total.operations = Some(Operations {
+        count: 2_000_000,
+        completed_per_s: 380_000.0,
+        outcomes: [("ok".to_owned(), 1_500_000), ("status".to_owned(), 500_000)].into(),
+    });
+    load.total.redirected = Some(77);
+    load.total.batch_delay = load.total.service_time.clone();
+    load.total.setup_time = load.total.service_time.clone();
+    let page = words(&render(&load));
+    for text in [
+        "380,000/s completed",
+        "77 requests sent elsewhere",
+        "batch delay",
+        "protocol’s handshake",
+        "1,500,000",
+        "25 %",
+    ] {
+        assert!(page.contains(text), "{text}");
     }
 }
 

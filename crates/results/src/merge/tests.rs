@@ -54,6 +54,31 @@ fn the_order_does_not_matter_for_figures() {
 }
 
 #[test]
+fn operations_and_redirects_add_up_and_stay_absent_without_any() {
+    let plain = load("a", &[1_000; 10]);
+    let whole = merge(&[plain.clone(), load("b", &[2_000; 10])]).unwrap();
+    assert_eq!((whole.total.operations, whole.total.redirected), (None, None));
+    assert!(whole.series.iter().all(|interval| interval.operations.is_none()));
+
+    let with = |name: &str, ok, status| {
+        let (name, mut load) = load(name, &[1_000; 10]);
+        let outcomes = [("ok".to_owned(), ok), ("status".to_owned(), status)].into();
+        let count = ok + status;
+        load.total.operations =
+            Some(Operations { count, completed_per_s: count as f64 / 2.0, outcomes });
+        load.total.redirected = Some(status);
+        load.series[0].operations = Some(ok);
+        (name, load)
+    };
+    let whole = merge(&[with("a", 70, 10), with("b", 40, 20)]).unwrap();
+    let operations = whole.total.operations.unwrap();
+    assert_eq!((operations.count, operations.completed_per_s), (140, 70.0));
+    assert_eq!((operations.outcomes["ok"], operations.outcomes["status"]), (110, 30));
+    assert_eq!(whole.total.redirected, Some(30));
+    assert_eq!(whole.series[0].operations, Some(110));
+}
+
+#[test]
 fn requests_in_progress_add_up_unless_those_of_one_are_unknown() {
     let with = |name: &str, in_progress| {
         let (name, mut load) = load(name, &[1_000; 100]);

@@ -179,6 +179,8 @@ fn part(part: &Part, asked: Option<f64>, length: Nanos) -> document::Part {
             succeeded: Some(rate(part.ok_inside)),
             goodput: rate(part.good_inside),
         },
+        operations: operations(part, rate),
+        redirected: Some(part.redirected).filter(|count| 0 < *count),
         in_progress: (0.0 < seconds).then(|| part.in_progress.as_secs_f64() / seconds),
         outcomes: outcomes(&part.outcomes),
         statuses: part
@@ -195,12 +197,24 @@ fn part(part: &Part, asked: Option<f64>, length: Nanos) -> document::Part {
         start_delay: Times::of(&part.start_delay),
         lateness: Times::of(&part.lateness),
         backlog_delay: Times::of(&part.backlog_delay),
+        batch_delay: Times::of(&part.batch_delay),
         connect_time: Times::of(&part.connect),
         tls_time: Times::of(&part.handshake),
         tls: tls(part),
+        setup_time: Times::of(&part.greeting),
         first_byte_time: Times::of(&part.first_byte),
         printed: None,
     }
+}
+
+/// Returns the operations; `None` if no request carried any.
+fn operations(part: &Part, rate: impl Fn(u64) -> f64) -> Option<document::Operations> {
+    let count = part.operations.iter().sum();
+    (0 < count).then(|| document::Operations {
+        count,
+        completed_per_s: rate(part.operations_inside),
+        outcomes: outcomes(&part.operations),
+    })
 }
 
 /// Returns the version and cipher of most handshakes, and how many were resumed.
@@ -218,11 +232,14 @@ fn tls(part: &Part) -> Option<document::Tls> {
 fn series(measurement: &Measurement) -> Vec<document::Interval> {
     let hiccups: BTreeMap<Nanos, Nanos> = measurement.hiccup_series.iter().copied().collect();
     let taken: BTreeMap<Nanos, Taken> = measurement.taken_series.iter().copied().collect();
+    let has_operations = measurement.intervals().any(|(.., interval)| 0 < interval.operations);
     measurement
         .intervals()
         .map(|(begin, length, interval)| {
             let taken = taken.get(&begin).copied().unwrap_or_default();
-            entry((begin, length), interval, hiccups.get(&begin).copied(), taken)
+            let entry = entry((begin, length), interval, hiccups.get(&begin).copied(), taken);
+            let operations = has_operations.then_some(interval.operations);
+            document::Interval { operations, ..entry }
         })
         .collect()
 }

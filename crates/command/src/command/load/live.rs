@@ -129,6 +129,7 @@ fn tick(plan: &Plan, live: &Ended, whole: &mut Histogram) -> Tick {
         // A request that is due in the warm-up is not counted.
         offered_per_s: (phase == "measurement").then(|| rate(interval.intended)),
         completed_per_s: Some(rate(interval.completed)),
+        operations_per_s: (0 < interval.operations).then(|| rate(interval.operations)),
         last: quantiles(&response),
         whole: quantiles(whole),
         lateness_p99_ns: lateness.quantile(Quantile::P99).map(|time| time.0),
@@ -146,13 +147,15 @@ fn quantiles(times: &Histogram) -> Quantiles {
 /// Returns an interval as a line for people.
 fn line(plan: &Plan, tick: &Tick) -> String {
     let asked = tick.asked_per_s.map(|rate| format!("{}/s asked · ", grouped(rate)));
+    let operations = tick.operations_per_s.map(|rate| format!("{} operations/s · ", grouped(rate)));
     let time = |ns: Option<u64>| ns.map_or("–".to_owned(), |ns| Nanos(ns).to_string());
     match &*tick.phase {
         "warm_up" => format!("{}warming up", asked.unwrap_or_default()),
         _ => format!(
-            "{}{}/s completed · p50 {}  p99 {} · {} failed · late {} · {:.0}/{:.0} s",
+            "{}{}/s completed · {}p50 {}  p99 {} · {} failed · late {} · {:.0}/{:.0} s",
             asked.unwrap_or_default(),
             grouped(tick.completed_per_s.unwrap_or_default()),
+            operations.unwrap_or_default(),
             time(tick.last.p50_ns),
             time(tick.last.p99_ns),
             tick.failed,

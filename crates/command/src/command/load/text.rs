@@ -36,6 +36,7 @@ fn write(load: &Load, text: &mut String) -> std::fmt::Result {
         counted(counts.intended),
         Bytes(counts.bytes_received),
     )?;
+    operations(load, text)?;
     events(load, text)?;
     times(load, text)?;
     tls(load, text)?;
@@ -68,6 +69,15 @@ fn write(load: &Load, text: &mut String) -> std::fmt::Result {
         }
         false => writeln!(text, "not valid: {}", load.validity.reasons.join("\n           ")),
     }
+}
+
+/// Writes the operations: `operations 52,000/s · 104,000 ok · 12 status`.
+fn operations(load: &Load, text: &mut String) -> std::fmt::Result {
+    let Some(operations) = &load.total.operations else { return Ok(()) };
+    let outcomes = operations.outcomes.iter();
+    let outcomes: Vec<String> =
+        outcomes.map(|(name, count)| format!(" · {} {name}", counted(*count))).collect();
+    writeln!(text, "operations {}/s{}", grouped(operations.completed_per_s), outcomes.concat())
 }
 
 fn events(load: &Load, text: &mut String) -> std::fmt::Result {
@@ -117,6 +127,7 @@ fn times(load: &Load, text: &mut String) -> std::fmt::Result {
             bounds,
         ),
         ("service", &total.service_time, None, "counted from the sending", bounds),
+        ("batched", &total.batch_delay, None, "the wait to be sent with others, if any", ""),
         ("lateness", &total.lateness, None, "the generator's own part", ""),
         ("publish", publish, None, "from the intended start to acceptance", ""),
     ]

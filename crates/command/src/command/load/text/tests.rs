@@ -153,3 +153,30 @@ fn failures_come_first_and_a_failing_service_is_not_just_valid() {
     load.slo = results::slo::judge(&[slo], &load.total);
     assert!(!of(&load).contains("fails:"), "the objective decides: {}", of(&load));
 }
+
+#[test]
+fn operations_and_batches_are_shown_where_there_are_any() {
+    let mut load = load();
+    load.targets.truncate(1);
+    load.total.batch_delay = load.total.lateness.clone();
+    load.total.operations = Some(results::load::Operations {
+        count: 2_000_000,
+        completed_per_s: 200_000.0,
+        outcomes: [("ok".to_owned(), 1_999_000), ("status".to_owned(), 1_000)].into(),
+    });
+    check(
+        &load,
+        expect![[r#"
+        asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
+        operations 200,000/s · 1,999,000 ok · 1,000 status
+
+                          p50         p90         p99       p99.9      p99.99         max
+        response      1.05 ms     1.05 ms     20.0 ms     20.0 ms   (20.0 ms)     20.0 ms   counted from the intended start
+        service       1.04 ms     1.04 ms     19.0 ms     19.0 ms   (19.0 ms)     19.0 ms   counted from the sending
+        batched       1.20 µs     1.20 µs      900 µs      900 µs    (900 µs)      900 µs   the wait to be sent with others, if any
+        lateness      1.20 µs     1.20 µs      900 µs      900 µs    (900 µs)      900 µs   the generator's own part
+
+        valid. p99.9 rests on 20 requests: run 50.0 s for 100.
+    "#]],
+    );
+}

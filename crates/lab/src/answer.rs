@@ -295,13 +295,14 @@ fn shows_limit(resolved: &Resolved, journal: &[Entry], maximum: &Maximum) -> boo
     fired || at_load::evidence(journal).any(|(_, observed)| is_limit(observed))
 }
 
-/// Returns true if most requests failed at every load, and no objective on failures decides about that.
+/// Returns true if at every load so many requests failed that nothing was sustained, and no objective on failures
+/// decides about that.
 fn fails(resolved: &Resolved, journal: &[Entry]) -> bool {
     let declares = |slo: &slo::Slo| matches!(slo, slo::Slo::Failures { .. });
     let mut observed = at_load::evidence(journal).map(|(_, observed)| observed).peekable();
     !resolved.slos().iter().any(declares)
         && observed.peek().is_some()
-        && observed.all(Observed::is_mostly_failing)
+        && observed.all(|observed| observed.throughput_per_s().is_none())
 }
 
 /// Returns the capacity estimated from all trials of a search, and the same at the usual speed of the

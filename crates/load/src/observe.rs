@@ -286,6 +286,8 @@ pub struct Turn {
     /// Once it has sent what was due, before it waits for responses.
     pub outstanding: usize,
     pub backlog: usize,
+    /// The connections that could not be opened, and wait before they are tried again.
+    pub unconnected: usize,
     pub waited: Nanos,
     pub worked: Nanos,
     /// The part of `worked` that was spent in scripts.

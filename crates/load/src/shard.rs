@@ -266,6 +266,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             let turn = Turn {
                 outstanding,
                 backlog: self.pools.iter().map(Pool::waiting).sum(),
+                unconnected: self.pools.iter().map(Pool::unconnected).sum(),
                 waited: now - before,
                 worked: before - begun,
                 scripted: std::mem::take(&mut self.scripted),

@@ -38,6 +38,8 @@ const BUSY: f64 = 0.7;
 const OTHERS_UNNOTICED: f64 = 0.02;
 /// The share of its maximum that a generator may use before its results become doubtful.
 const SURE: f64 = 0.5;
+/// The share of the time in which connections may not be opened without a word.
+const UNCONNECTED_UNNOTICED: f64 = 0.05;
 /// The share of the connections that are in use, on average, if requests wait for one.
 const CONNECTIONS_IN_USE: f64 = 0.9;
 /// One of so many requests may be unfinished without a word if nobody waits for the last ones.
@@ -100,7 +102,7 @@ pub fn judge(plan: &Plan, measurement: &Measurement, besides: Besides) -> Judgem
     let mut judgement = Judgement {
         gates: vec![
             late(plan, measurement, &total, besides),
-            lost(measurement, &total, besides.samples_lost),
+            lost(plan, measurement, &total, besides.samples_lost),
             disturbed(plan, measurement, &total, besides),
         ],
         ..Judgement::default()
@@ -245,11 +247,34 @@ fn busy(plan: &Plan, measurement: &Measurement, total: &Part) -> Gate {
     Gate { name: "busy", figure, reason }
 }
 
-fn lost(measurement: &Measurement, total: &Part, samples: u64) -> Gate {
+/// Returns the share of the measurement in which a connection could not be opened, on average.
+fn unconnected_share(plan: &Plan, measurement: &Measurement) -> f64 {
+    let times = measurement.series.iter().map(|(_, interval)| interval.unconnected_time);
+    let all = measurement.window.length().as_secs_f64() * plan.connections() as f64;
+    times.map(Nanos::as_secs_f64).sum::<f64>() / all
+}
+
+/// Describes a target that was not there for a part of the measurement.
+fn unconnected(plan: &Plan, measurement: &Measurement) -> Option<String> {
+    let share = unconnected_share(plan, measurement).min(1.0);
+    let Failures { refused, unreachable, .. } = measurement.connecting_failed;
+    let attempts = refused + unreachable;
+    // One that takes connections and resets them fails requests.
+    (UNCONNECTED_UNNOTICED < share && 0 < attempts).then(|| {
+        format!(
+            "the target took no connections for {:.0} % of the time ({} attempts)",
+            100.0 * share,
+            counted(attempts)
+        )
+    })
+}
+
+fn lost(plan: &Plan, measurement: &Measurement, total: &Part, samples: u64) -> Gate {
     let outcomes: u64 = total.outcomes.iter().sum();
     assert_eq!(outcomes, total.intended, "every intended request has exactly one outcome");
     let (asked, reached) = (measurement.connections_asked, measurement.connections_reached);
     let failures = measurement.connecting_failed;
+    let unconnected = unconnected(plan, measurement);
     let figure = format!(
         "{reached} of {asked} connections, {outcomes} outcomes, {} attempts to connect without a \
          port or file, {samples} samples lost; bound: none missing",
@@ -267,6 +292,22 @@ fn lost(measurement: &Measurement, total: &Part, samples: u64) -> Gate {
              Give them more time with --connect-timeout, open them slower with --open-rate, or \
              ask for fewer with --connections."
         )),
+        () if total.intended == total.outcome(Outcome::Unfinished) && 0 < total.intended => {
+            Some(format!(
+                "nothing was measured: none of the {} requests had a response when the load ended. Wait longer \
+                 for them with --drain (phases.drain), and look if the target answers at all.",
+                counted(total.intended)
+            ))
+        }
+        // An open loop counts what it cannot send.
+        () if matches!(plan.pacing, Pacing::Closed { .. }) && unconnected.is_some() => {
+            unconnected.map(|unconnected| {
+                format!(
+                    "{unconnected}. Meanwhile a closed loop asks for nothing, so the failures, the rate and the \
+                     times are those of the rest: see why it ended, or use an open loop (--rate)."
+                )
+            })
+        }
         () if total.intended == 0 => Some(
             "nothing was measured: no request was due in this time. Measure longer.".to_owned(),
         ),
@@ -329,8 +370,14 @@ fn disturbed(plan: &Plan, measurement: &Measurement, total: &Part, besides: Besi
 fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Judgement) {
     let seconds = measurement.window.length().as_secs_f64();
     let rate = |count: u64| count as f64 / seconds;
+    let unconnected = unconnected(plan, measurement);
     if let Pacing::Open { .. } = plan.pacing {
         judgement.saturated = measurement.balance.is_saturated();
+    }
+    // A target that is not there completes less than is offered, too.
+    if let Some(unconnected) = unconnected {
+        judgement.saturated = None;
+        judgement.findings.push(unconnected);
     }
     if judgement.saturated == Some(true) {
         let each = total.service.mean().unwrap_or_default().as_secs_f64();

@@ -215,8 +215,9 @@ impl Tally {
         self.failed as f64 / self.ended().max(1) as f64
     }
 
+    /// A request that did not end may still succeed.
     fn has_no_success(self) -> bool {
-        0 < self.requests && self.ended() <= self.failed
+        0 < self.failed && self.ended() <= self.failed
     }
 
     /// Returns true if so many requests failed that the figures are not those of a working system, or if
@@ -250,9 +251,7 @@ impl Tally {
             0 if 0 < self.failed => {
                 Some(format!("{} of {all} requests failed", counted(self.failed)))
             }
-            0 => self
-                .has_no_success()
-                .then(|| format!("no response to any of {all} requests before the load ended")),
+            0 => None,
             1 => Some(listed.join("; ") + "; and one more kind of failure"),
             n => Some(format!("{}; and {n} more kinds of failures", listed.join("; "))),
         }

@@ -17,6 +17,8 @@ const WAITED: f64 = 0.1;
 /// The service time, as a multiple of the shortest, up to which the system is as fast as ever. The shortest may be
 /// that of a load near the limit already.
 const AS_FAST: f64 = 1.1;
+/// The share of a load below which another one is lower, and not the same by chance.
+const LOWER: f64 = 0.95;
 
 /// Returns what shows that the connections were the limit of these trials, which missed the SLO or completed less
 /// than was offered, from all trials of their search. `None` if the system may have been the limit.
@@ -25,7 +27,11 @@ pub(crate) fn limit<'a>(
     all: impl Iterator<Item = &'a Observed>,
 ) -> Option<String> {
     let times = |observed: &Observed| observed.connections;
-    let shortest = all.filter_map(times).map(|times| times.service_ns).min()?;
+    let at_limit: Vec<&Observed> = at_limit.collect();
+    let load = at_limit.iter().map(|observed| observed.offered_per_s).reduce(f64::min)?;
+    // One load alone does not show how fast the system is with less of it.
+    let lower = all.filter(|observed| observed.offered_per_s < LOWER * load);
+    let shortest = lower.filter_map(times).map(|times| times.service_ns).min()?;
     let is_limited = |observed: &&Observed| {
         observed.limit.is_none()
             && times(observed).is_some_and(|Connections { waited_ns, service_ns }| {
@@ -33,9 +39,8 @@ pub(crate) fn limit<'a>(
                 WAITED * service <= waited_ns as f64 && service <= AS_FAST * shortest as f64
             })
     };
-    let mut at_limit = at_limit.peekable();
-    let first = times(at_limit.peek()?)?;
-    at_limit.all(|observed| is_limited(&observed)).then(|| {
+    let first = times(at_limit.first()?)?;
+    at_limit.iter().all(is_limited).then(|| {
         format!(
             "all connections were in use, and a request waited {} for one, while the system answered in {}, as fast \
              as ever ({}): with more of them (load.connections) it may do more",

@@ -228,6 +228,8 @@ pub struct Interval {
     pub outstanding_max: u64,
     /// The sum of the times in which a request was outstanding: over the interval's length, their mean number.
     pub outstanding_time: Nanos,
+    /// The sum of the times in which a connection could not be opened.
+    pub unconnected_time: Nanos,
     pub backlog_max: u64,
     pub waited: Nanos,
     pub worked: Nanos,
@@ -260,6 +262,7 @@ impl Merge for Interval {
         self.lateness.merge(other.lateness);
         self.outstanding_max += other.outstanding_max;
         self.outstanding_time += other.outstanding_time;
+        self.unconnected_time += other.unconnected_time;
         self.backlog_max += other.backlog_max;
         self.waited += other.waited;
         self.worked += other.worked;

@@ -322,7 +322,9 @@ impl Observer for Recorder {
     fn turn(&mut self, now: Instant, turn: Turn) {
         let figures = &mut self.current.figures;
         figures.outstanding_max = figures.outstanding_max.max(turn.outstanding as u64);
-        figures.outstanding_time += (turn.waited + turn.worked) * turn.outstanding as u64;
+        let length = turn.waited + turn.worked;
+        figures.outstanding_time += length * turn.outstanding as u64;
+        figures.unconnected_time += length * turn.unconnected as u64;
         figures.backlog_max = figures.backlog_max.max(turn.backlog as u64);
         figures.waited += turn.waited;
         figures.worked += turn.worked;

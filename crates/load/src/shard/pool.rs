@@ -329,6 +329,11 @@ impl<D: Driver> Pool<D> {
         self.holding.iter().map(|slot| self.slots[slot.0 as usize].due).min()
     }
 
+    /// The number of connections that could not be opened, and are tried again later.
+    pub(super) fn unconnected(&self) -> usize {
+        self.slots.len() - self.sum(|queue| queue.usable)
+    }
+
     /// The number of requests that wait for a connection.
     pub(super) fn waiting(&self) -> usize {
         self.sum(Queue::waiting)

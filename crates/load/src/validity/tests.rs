@@ -350,3 +350,37 @@ fn a_closed_loop_that_its_generator_limited_is_refused_with_the_reason() {
     let open = judge(&plan(), &open, Besides::default());
     assert!(open.is_valid() && open.generator_bound.is_none(), "{:?}", open.reasons());
 }
+
+/// A target that ends in mid-load completes less than is offered, and fails few requests of a closed loop.
+#[test]
+fn a_target_that_takes_no_connections_for_a_while_is_named_as_that() {
+    let judged = |pacing, unconnected| {
+        let pools = vec![Pool { endpoints: Vec::new(), connections: 2 }];
+        let plan = Plan { pacing, pools, ..plan() };
+        let mut measured = measurement(1_000, 10, 100);
+        measured.connecting_failed.refused = 35;
+        measured.series.at(Instant(0)).unconnected_time = Nanos::from_millis(unconnected);
+        judge(&plan, &measured, Besides::default())
+    };
+    let closed = || Pacing::Closed { think: Think::NONE };
+    let gone = judged(closed(), 960);
+    let [reason] = &gone.reasons()[..] else { panic!("{:?}", gone.reasons()) };
+    let begin = "the target took no connections for 48 % of the time (35 attempts). Meanwhile a closed loop";
+    assert!(reason.starts_with(begin), "{reason}");
+    assert_eq!(judged(closed(), 90).reasons(), Vec::<String>::new());
+    // An open loop counts the requests that it cannot send.
+    let open = judged(plan().pacing, 960);
+    assert_eq!((open.saturated, open.reasons()), (None, Vec::new()));
+    let said = "the target took no connections for 48 % of the time (35 attempts)";
+    assert!(open.findings.contains(&said.to_owned()), "{:?}", open.findings);
+}
+
+#[test]
+fn requests_that_all_wait_for_a_response_measure_nothing() {
+    let mut waiting = measurement(1_000, 10, 100);
+    waiting.parts[0].outcomes = Default::default();
+    waiting.parts[0].outcomes[Outcome::Unfinished as usize] = 1;
+    let judged = judge(&plan(), &waiting, Besides::default());
+    let [reason] = &judged.reasons()[..] else { panic!("{:?}", judged.reasons()) };
+    assert!(reason.starts_with("nothing was measured: none of the 1 requests had"), "{reason}");
+}

@@ -16,6 +16,7 @@ fn an_overloaded_system_does_not_fail_and_one_without_success_does() {
     assert!(!observed(1_000, 0, Some(990)).is_failing());
     assert!(!observed(1_000, 30, Some(0)).is_failing());
     assert!(observed(1_000, 30, Some(100)).is_failing());
-    assert!(observed(1_000, 0, Some(1_000)).is_failing());
+    assert!(observed(1_000, 1, Some(999)).is_failing());
+    assert!(!observed(1_000, 0, Some(1_000)).is_failing());
     assert!(!observed(0, 0, None).is_failing());
 }

@@ -10,7 +10,11 @@ fn trial(waited_ms: u64, service_ms: u64) -> Observed {
 }
 
 fn found(at_limit: &[Observed], below: &[Observed]) -> Option<String> {
-    limit(at_limit.iter(), below.iter().chain(at_limit))
+    let at = |offered_per_s, trials: &[Observed]| -> Vec<Observed> {
+        trials.iter().map(|trial| Observed { offered_per_s, ..trial.clone() }).collect()
+    };
+    let (at_limit, below) = (at(200.0, at_limit), at(100.0, below));
+    limit(at_limit.iter(), below.iter().chain(&at_limit))
 }
 
 #[test]
@@ -47,4 +51,10 @@ fn a_system_that_misses_its_slo_without_a_wait_is_its_own_limit() {
     let unknown = Observed { connections: None, ..trial(0, 0) };
     assert_eq!(found(&[unknown], &[trial(0, 60)]), None);
     assert_eq!(found(&[], &[trial(0, 60)]), None);
+}
+
+/// Its own trials do not show how fast the system is with less load.
+#[test]
+fn one_load_alone_shows_no_limit() {
+    assert_eq!(found(&[trial(900, 61), trial(900, 60)], &[]), None);
 }

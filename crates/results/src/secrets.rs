@@ -17,9 +17,23 @@ pub const ENV: &str = "env.";
 pub const REDACTED: &str = "redacted.";
 /// Stands in place of a secret that cannot be referred to.
 const HIDDEN: &str = "(redacted)";
-/// The header fields whose values are secrets.
-const FIELDS: [&str; 5] =
-    ["authorization", "cookie", "proxy-authorization", "set-cookie", "x-api-key"];
+/// The header fields whose values are secrets; others are known by their words.
+const FIELDS: [&str; 11] = [
+    "authorization",
+    "cookie",
+    "proxy-authorization",
+    "set-cookie",
+    "x-api-key",
+    "api-key",
+    "private-token",
+    "x-access-token",
+    "x-auth-key",
+    "x-auth-token",
+    "x-session-token",
+];
+/// The words in the names of header fields and of parameters whose values are secrets.
+const WORDS: [&str; 8] =
+    ["token", "secret", "password", "passwd", "apikey", "accesskey", "privatekey", "credential"];
 /// Shorter values are not looked for in texts: they may stand there by chance.
 const LEAST_CHARACTERS: usize = 4;
 
@@ -230,7 +244,39 @@ pub fn is_reference(name: &str) -> bool {
 
 /// Returns true for the name of a header field whose value is a secret.
 pub fn is_secret_field(name: &str) -> bool {
-    FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name))
+    FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name)) || has_secret_word(name)
+}
+
+/// Returns true for a name with a word such as `token`, or two such as `api_key`.
+fn has_secret_word(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let words: Vec<&str> = name.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    let pairs = words.windows(2).map(|pair| pair.concat());
+    let one = |word: &str| WORDS.contains(&word);
+    words.iter().any(|word| one(word)) || pairs.into_iter().any(|pair| one(&pair))
+}
+
+/// Returns a text with `kept` in place of the secret parameters in it, such as `?api_key=…`. Passwords stay: those of
+/// forms are mostly data of a test. So does a value with other characters than those that stand for themselves in a
+/// URL.
+fn parameters_kept(text: &str, kept: &mut dyn FnMut(&str) -> String) -> String {
+    let mut result = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['?', '&']) {
+        let (before, behind) = rest.split_at(at + 1);
+        result += before;
+        rest = behind;
+        let ends = |c: char| ends_word(c) || matches!(c, '&' | '#' | '?');
+        let parameter = &behind[..behind.find(ends).unwrap_or(behind.len())];
+        let Some((name, value)) = parameter.split_once('=') else { continue };
+        let is_plain = value.chars().all(|c| c.is_ascii_alphanumeric() || "-._~".contains(c));
+        let is_secret = has_secret_word(name) && !name.to_ascii_lowercase().contains("passw");
+        if is_secret && is_plain && LEAST_CHARACTERS <= value.len() {
+            result += &format!("{name}={}", kept(value));
+            rest = &behind[parameter.len()..];
+        }
+    }
+    result + rest
 }
 
 /// Returns the value of such a field with `kept` in place of what is secret in it: the credentials
@@ -258,10 +304,11 @@ pub fn field_kept(name: &str, value: &str, kept: &mut dyn FnMut(&str) -> String)
     }
 }
 
-/// Returns a text with `kept` in place of the password of each URL in it.
+/// Returns a text with `kept` in place of the password of each URL in it, and of secret parameters.
 pub fn passwords_kept(text: &str, kept: &mut dyn FnMut(&str) -> String) -> String {
+    let text = parameters_kept(text, kept);
     let mut result = String::new();
-    let mut rest = text;
+    let mut rest = text.as_str();
     while let Some((before, behind)) = rest.split_once("://") {
         result += before;
         result += "://";
@@ -317,24 +364,23 @@ pub fn without_plain(text: &str) -> String {
     result + &text[done..]
 }
 
-/// Finds the first secret header field behind a place; returns the places of its name and its value.
+/// Finds the first secret header field behind a place; returns the places of its name and its value. A single word
+/// such as `token` before a colon is mostly one of a sentence.
 fn field_at(lower: &str, from: usize) -> Option<((usize, usize), (usize, usize))> {
-    let of_field = |field: &'static str| {
-        lower[from..].match_indices(field).find_map(move |(offset, _)| {
-            let (begin, end) = (from + offset, from + offset + field.len());
-            let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-            if lower[..begin].ends_with(is_part) {
-                return None;
-            }
-            let behind = lower[end..].trim_start_matches(['"', '\'']);
-            let behind = behind.trim_start_matches(' ').strip_prefix(':')?;
-            let behind = behind.trim_start_matches(' ').trim_start_matches(['"', '\'']);
+    let colons = lower[from..].match_indices(':').map(|(offset, _)| from + offset);
+    colons.into_iter().find_map(|colon| {
+        let before = lower[from..colon].trim_end_matches(' ').trim_end_matches(['"', '\'']);
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        let name = &before[before.trim_end_matches(is_part).len()..];
+        let is_field = FIELDS.contains(&name) || name.contains(['-', '_']) && has_secret_word(name);
+        let end = from + before.len();
+        is_field.then(|| {
+            let behind = lower[colon + 1..].trim_start_matches(' ').trim_start_matches(['"', '\'']);
             let value = lower.len() - behind.len();
             let length = behind.find(['"', '\'', '\r', '\n']).unwrap_or(behind.len());
-            Some(((begin, end), (value, value + length)))
+            ((end - name.len(), end), (value, value + length))
         })
-    };
-    FIELDS.into_iter().filter_map(of_field).min_by_key(|((begin, _), _)| *begin)
+    })
 }
 
 /// Returns the words of a command line for a document: without secrets that are written plainly.

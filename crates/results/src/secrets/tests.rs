@@ -126,3 +126,36 @@ fn a_password_with_a_character_that_ends_an_authority_is_kept_whole() {
         assert_eq!(without_plain(plain), plain);
     }
 }
+
+/// Names of header fields and parameters are known by their words.
+#[test]
+fn names_with_a_word_such_as_token_are_those_of_secrets() {
+    for name in
+        ["Authorization", "X-Auth-Token", "api_key", "X-Foo-Secret", "API-KEY", "access_key"]
+    {
+        assert!(is_secret_field(name), "{name}");
+    }
+    for name in ["Accept", "max_tokens", "key", "X-Author", "monkey", "Content-Type"] {
+        assert!(!is_secret_field(name), "{name}");
+    }
+    let mut kept = |_: &str| "(gone)".to_owned();
+    let of = |text: &str| passwords_kept(text, &mut kept);
+    let texts = [
+        ("/a?api_key=QKEY998877&b=1", "/a?api_key=(gone)&b=1"),
+        ("/a?b=1&access_token=abcd.efgh#x", "/a?b=1&access_token=(gone)#x"),
+        ("http://u:word@h/?token=12345678", "http://u:(gone)@h/?token=(gone)"),
+        (
+            "/user?username=Cornell_1&password=1111111111",
+            "/user?username=Cornell_1&password=1111111111",
+        ),
+        // What does not stand for itself in a URL stays.
+        ("/a?token=a%2Fb%2Fc", "/a?token=a%2Fb%2Fc"),
+        ("/a?token=${env.T}&tokens=1234", "/a?token=${env.T}&tokens=1234"),
+    ];
+    let mut of = of;
+    for (text, wanted) in texts {
+        assert_eq!(of(text), wanted);
+    }
+    let text = "X-Foo-Token: abcdef\nunexpected token: x";
+    assert_eq!(without_plain(text), "X-Foo-Token: (redacted)\nunexpected token: x");
+}

@@ -475,11 +475,12 @@ pub(crate) struct Load {
     /// Closed loop: think time between a response and the next request, fixed or with a mean
     /// (exp:10ms)
     #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "How much")]
+    #[arg(conflicts_with_all = ["rate", "shape", "trace", "pace"])]
     pub(crate) think: Think,
     /// Open loop: the distribution of the gaps: poisson, constant, uniform-gap, lognormal[:cv],
     /// normal[:cv], bursts:n or zipf
     #[arg(long, value_name = "DISTRIBUTION", default_value = "poisson")]
-    #[arg(help_heading = "How much")]
+    #[arg(conflicts_with = "closed", help_heading = "How much")]
     pub(crate) arrivals: Distribution,
     /// Make only one of several parts of this load, for example 2/3: start one process for each
     /// part, with the same arguments and seed, on as many machines as the load needs. Each takes its

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 
-pub(crate) use stream::{Stream, create, replace};
+pub(crate) use stream::{Stream, check_place, create, replace};
 
 mod stream;
 #[cfg(test)]

@@ -95,6 +95,9 @@ impl fmt::Display for Calm {
             (true, ..) if self.quiet == Nanos::ZERO => write!(f, "calm after {waited}"),
             (true, ..) => write!(f, "calm for {}, after {waited}", self.quiet),
             (false, Some(lost), _) => write!(f, "not calm after {waited}: {lost}"),
+            (false, None, Some(loss)) if loss.is_allowed() => {
+                write!(f, "not calm for {} within {waited}", self.quiet)
+            }
             (false, None, Some(loss)) => write!(f, "not calm after {waited}: {loss}"),
             (false, None, None) => write!(f, "not calm after {waited}"),
         }

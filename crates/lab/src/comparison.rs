@@ -114,14 +114,16 @@ pub fn of_two(a: &Past, b: &Past, metrics: &[Metric], margin: f64) -> Result<Com
     for pair in &pairs {
         let [load_a, load_b] = [&pair.a, &pair.b].map(Arm::load);
         if pair.a.is_fixed() != pair.b.is_fixed() || load_a != load_b {
-            let words = |load: &Option<f64>| match load {
-                Some(rate) => Metric::Completed.written(*rate),
+            let words = |arm: &Arm<'_>| match arm.load() {
+                Some(rate) => Metric::Completed.written(rate),
+                None if !arm.is_fixed() => "a search".to_owned(),
+                None if arm.trials().next().is_none() => "no trial".to_owned(),
                 None => "no fixed rate".to_owned(),
             };
             return Err(question(format!(
                 "the loads differ ({}, {}): trials are compared at the same load only",
-                words(&load_a),
-                words(&load_b)
+                words(&pair.a),
+                words(&pair.b)
             )));
         }
     }

@@ -208,7 +208,7 @@ fn capacity(run: &Run, out: &mut String) -> std::fmt::Result {
         Some(capacity) => {
             write!(
                 out,
-                "<p class=\"big\">{} <span>offered</span></p>\
+                "<p class=\"big\">{} <span>asked for</span></p>\
                  <p>{} (trial {}), {} completed{}</p>",
                 capacity.rate_in_words(),
                 escape(&capacity.slo),
@@ -219,7 +219,7 @@ fn capacity(run: &Run, out: &mut String) -> std::fmt::Result {
         }
     }
     out.push_str(
-        "<p class=\"definition\">The highest offered load at which more than half of the trials \
+        "<p class=\"definition\">The highest load at which more than half of the trials \
          meet every SLO.</p></div>\n",
     );
     Ok(())

@@ -250,9 +250,15 @@ impl Slo {
     /// Fails with a sentence that lists what may be written.
     pub fn new(metric: &str, max: &str) -> Result<Slo, String> {
         match metric {
-            "failures" => {
-                let max = max.parse().map_err(|error| format!("{error}"))?;
-                Ok(Slo::Failures { max })
+            "failures" | "errors" => {
+                let share: Share = max.parse().map_err(|error| format!("{error}"))?;
+                // One per cent, or all: nothing could miss the second.
+                match 1.0 <= share.0 && !max.contains('%') {
+                    true => {
+                        Err(format!("`{max}` may be {max} % or all requests; write 1% or 100%"))
+                    }
+                    false => Ok(Slo::Failures { max: share }),
+                }
             }
             _ => {
                 let quantile = quantile(metric)?;
@@ -303,6 +309,7 @@ impl Slo {
             text += &match self.between(part, [over_at_least, over, of]) {
                 _ if is_printed => "; these do not decide it at 95 %".to_owned(),
                 Some(between) => format!("; {between}"),
+                None if over == 0 => "; so few requests do not decide it at 95 %".to_owned(),
                 None => "; a close call: measure longer to decide it at 95 %".to_owned(),
             };
         }

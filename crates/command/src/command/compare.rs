@@ -25,6 +25,12 @@ const MARGIN: f64 = 0.03;
 pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     let Compare { a, b, metrics, margin, json, markdown, junit } = arguments;
     let margin = margin.map(|margin| margin.0);
+    if let Some(b) = b
+        && a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
+    {
+        let (a, b) = (a.display(), b.display());
+        return Err(Failure::question(format!("{a} and {b} are the same directory; name two")));
+    }
     let past = Past::read(a).map_err(failed)?;
     let other = b.as_ref().map(|b| Past::read(b).map_err(failed)).transpose()?;
     let found = match &other {

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use lab::experiment::Past;
 use lab::{advice, explanation};
+use results::Answer;
 use results::explanation::{ADVICE, Advice, Advised, EXPLANATION, Explanation, Sentence};
 
 use super::run::failed;
@@ -35,16 +36,17 @@ pub(crate) fn explain(arguments: &Explain) -> Result<Exit, Failure> {
 pub(crate) fn advise(arguments: &Advise) -> Result<Exit, Failure> {
     let Advise { directory, json } = arguments;
     let past = Past::read(directory).map_err(failed)?;
-    let advice = advice::of(&past, &past.answer());
+    let answer = past.answer();
+    let advice = advice::of(&past, &answer);
     let advised = Advised { schema: ADVICE.to_owned(), advice };
     output::result(&match json {
         true => output::json(&advised),
-        false => text(&advised),
+        false => text(&advised, &answer),
     })?;
     Ok(Exit::Answered)
 }
 
-fn text(Advised { advice, .. }: &Advised) -> String {
+fn text(Advised { advice, .. }: &Advised, answer: &Answer) -> String {
     let mut text = String::new();
     for Advice { text: reason, change, .. } in advice {
         let _ = writeln!(text, "- {reason}");
@@ -52,8 +54,15 @@ fn text(Advised { advice, .. }: &Advised) -> String {
             let _ = writeln!(text, "  --set '{change}'");
         }
     }
-    if advice.is_empty() {
-        text += "nothing to change: no rule has anything to say about this run\n";
+    let is_measured = answer.trials.iter().any(|entry| entry.observed.is_some());
+    match advice.is_empty() {
+        true if is_measured => {
+            text += "nothing to change: no rule has anything to say about this run\n";
+        }
+        true => {
+            let _ = writeln!(text, "nothing was measured: {}", answer.stopped_by);
+        }
+        false => {}
     }
     text
 }

@@ -146,10 +146,11 @@ fn make(arguments: &Load, secrets: &mut Secrets) -> Result<Exit, Failure> {
         document.events = Some(delivery);
     }
     secret::hide(&mut document, secrets);
-    outputs.write(&document, &measurement)?;
+    // A file that cannot be written does not lose the figures.
     if !outputs.is_json() {
         output::result(&text::of(&document))?;
     }
+    outputs.write(&document, &measurement)?;
     if let Some(script_set) = script_set {
         let _guard = Guard::begin(&stop, None);
         done::run(&script_set, &measurement).map_err(Failure::no_answer)?;

@@ -13,6 +13,7 @@ use net::clock;
 use nix::errno::Errno;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::unistd::{AccessFlags, access};
 use results::regular;
 
 /// As much as a pipe takes at once when it takes anything (POSIX, `PIPE_BUF`).
@@ -107,6 +108,22 @@ pub(crate) fn create(path: &Path) -> io::Result<File> {
             is_told = true;
         }
         clock::sleep_until(clock::now() + Nanos::from_millis(u64::from(WAIT)));
+    }
+}
+
+/// Fails if [`replace`] will: before work whose result would be lost.
+pub(crate) fn check_place(path: &Path) -> io::Result<()> {
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => return Err(io::Error::other("it is a folder")),
+        Ok(_) if access(path, AccessFlags::W_OK).is_ok() => return Ok(()),
+        Ok(_) | Err(_) => {}
+    }
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    match std::fs::metadata(folder)?.is_dir() {
+        true => Ok(access(folder, AccessFlags::W_OK)?),
+        false => Err(io::Error::other(format!("{} is not a folder", folder.display()))),
     }
 }
 

@@ -110,7 +110,8 @@ impl Backend for DryRun {
         let sent = send.body.as_ref().map(|body| format!(" {body}")).unwrap_or_default();
         let part = body.as_ref().map(|body| format!(", `{body}` in it")).unwrap_or_default();
         let whole = body_equals.as_ref().map(|body| format!(", `{body}`")).unwrap_or_default();
-        self.tell(format!("ask      {method} {url}{target}{sent} → {status}{part}{whole}"));
+        let url = format!("{}/{}", url.trim_end_matches('/'), target.trim_start_matches('/'));
+        self.tell(format!("ask      {method} {url}{sent} → {status}{part}{whole}"));
         Ok(Reply::as_expected(exchange))
     }
 

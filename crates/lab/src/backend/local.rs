@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder};
 use std::io;
+use std::net::IpAddr;
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ use measure::{Instant, Nanos};
 use nix::sys::signal::Signal;
 use results::environment::Node;
 use results::{Doctor, Environment, Secrets, regular};
+use wire::url::{self, Place, Url};
 
 use super::{
     Address, Backend, Drive, Driven, Executed, Foreign, Limits, Reply, Service, Stop, Ticking,
@@ -415,7 +417,11 @@ impl Backend for Local {
             let processes = running.group.processes(running.process.id());
             processes.into_iter().map(|pid| pid as u32)
         });
-        let wanted = Wanted { own: own.collect(), ..doctor::wanted(resolved)? };
+        // A service that runs elsewhere may be on this machine: it is the system, and no stranger.
+        let urls = resolved.spec.sut.endpoint.0.iter();
+        let ports = urls.filter_map(|url| loopback_port(&resolved.text(url, 1)));
+        let own = own.chain(sockets::listeners(&ports.collect())).collect();
+        let wanted = Wanted { own, ..doctor::wanted(resolved)? };
         let machine = &mut self.machine;
         Ok(Some(match since {
             None => machine.before(&wanted, programs, doctor::SPIN_BEFORE_RUN, &self.host)?,
@@ -814,6 +820,15 @@ fn roles(resolved: &Resolved) -> Result<BTreeMap<&'static str, Cpus>, Stop> {
         found.insert(name, cpus.clone());
     }
     Ok(found)
+}
+
+/// Returns the port of a URL of this machine.
+fn loopback_port(url: &str) -> Option<u16> {
+    let Url { scheme, place, .. } = url::parse(url).ok()?;
+    let Place::Host(host, port) = place else { return None };
+    let is_here = host == "localhost"
+        || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    is_here.then(|| port.unwrap_or(scheme.port()))
 }
 
 /// Lets the generator check the load, so that an error in a script, a mix or another file is found

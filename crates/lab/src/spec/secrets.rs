@@ -37,7 +37,7 @@ pub(super) fn kept_apart(
 ) -> Result<Spec, SpecError> {
     let mut document = serde_json::to_value(&spec).expect("a spec is plain data");
     let mut vars = BTreeSet::new();
-    collect_vars(&document, &mut vars);
+    collect_vars(&document, "", &mut vars);
     let mut leaving = Leaving { secrets: kept, vars };
     leaving.document(&mut document, &mut Vec::new());
     match kept.is_empty() {
@@ -62,8 +62,8 @@ pub(super) fn setting_shown(setting: &str, kept: &Secrets) -> String {
     format!("{path}={value}")
 }
 
-/// Adds the variables from which secret header fields and the passwords of URLs are made.
-fn collect_vars(value: &Value, vars: &mut BTreeSet<String>) {
+/// Adds the variables from which secret header fields and the passwords of URLs are made. The value has this name.
+fn collect_vars(value: &Value, above: &str, vars: &mut BTreeSet<String>) {
     let mut add = |text: &str| {
         let names = text.split("${vars.").skip(1).filter_map(|behind| behind.split_once('}'));
         vars.extend(names.map(|(name, _)| name.to_owned()));
@@ -79,14 +79,16 @@ fn collect_vars(value: &Value, vars: &mut BTreeSet<String>) {
                 }
             }
         }
-        Value::Array(items) => items.iter().for_each(|item| collect_vars(item, vars)),
+        Value::Array(items) => items.iter().for_each(|item| collect_vars(item, above, vars)),
         Value::Object(fields) => {
             for (name, field) in fields {
-                if is_secret(name) {
+                // Elsewhere such a name may be that of a placeholder: in an environment.
+                let is_field = above == "headers" || name.contains("headers.");
+                if is_field && is_secret(name) {
                     texts(field).into_iter().for_each(&mut add);
                 }
             }
-            fields.values().for_each(|field| collect_vars(field, vars));
+            fields.iter().for_each(|(name, field)| collect_vars(field, name, vars));
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }

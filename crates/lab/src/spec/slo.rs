@@ -41,6 +41,8 @@ impl From<Slo> for WrittenSlo {
     fn from(slo: Slo) -> WrittenSlo {
         let max = match *slo {
             results::Slo::ResponseTime { max, .. } => max.written(),
+            // Without the sign it may be meant as one per cent.
+            results::Slo::Failures { max } if 1.0 <= max.0 => "100%".to_owned(),
             results::Slo::Failures { max } => max.0.to_string(),
         };
         WrittenSlo { metric: slo.metric(), max }

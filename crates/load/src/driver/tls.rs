@@ -52,7 +52,7 @@ struct Pool {
     wants_certificate: Arc<AtomicBool>,
     name: ServerName<'static>,
     slots: Vec<Option<Box<Session>>>,
-    /// What the inner driver writes, before encryption.
+    /// The bytes that the inner driver writes, before encryption.
     plain: Vec<u8>,
     /// The bytes received: records are decrypted in place.
     arrived: Vec<u8>,

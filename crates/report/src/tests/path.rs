@@ -155,7 +155,7 @@ fn a_search_that_found_only_a_bound_says_so() {
     }
     fixture.directory.write_answer(&answer).unwrap();
     let page = page(&fixture);
-    assert!(page.contains("<p class=\"big\">at least 3,500/s <span>offered</span></p>"));
+    assert!(page.contains("<p class=\"big\">at least 3,500/s <span>asked for</span></p>"));
     assert!(figure(&page, "path").contains("8 trials; the capacity is at least 3,500/s."));
     assert!(!page.contains(">capacity 3,500/s<"), "no line of a figure has it without the words");
     // No load met the SLO: the lowest that missed it is a bound, too.

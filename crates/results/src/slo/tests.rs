@@ -358,3 +358,14 @@ fn printed_percentiles_are_judged_by_the_bounds_that_they_give() {
         Fail false: failures ≤ 5 % is missed: 100 of 1,000 requests failed (10 %, allowed 5 %)
     "#]].assert_eq(&texts.concat());
 }
+
+/// One per cent or all: nothing could miss the second.
+#[test]
+fn a_share_without_its_sign_that_may_be_all_requests_is_refused() {
+    for max in ["1", "1.0"] {
+        let error = Slo::new("failures", max).unwrap_err();
+        assert_eq!(error, format!("`{max}` may be {max} % or all requests; write 1% or 100%"));
+    }
+    assert_eq!(Slo::new("failures", "0.01"), Slo::new("errors", "1%"));
+    assert!(Slo::new("failures", "100%").is_ok());
+}

@@ -26,15 +26,27 @@ impl Outputs {
     /// Returns the outputs; opens the file of samples at once. `labels` are the names of their
     /// labels.
     pub(super) fn of(arguments: &cli::Load, labels: Vec<String>) -> anyhow::Result<Outputs> {
-        let samples = arguments.samples.as_deref();
-        Ok(Outputs {
+        let outputs = Outputs {
             json: arguments.json.clone(),
             is_framed: arguments.framed,
             csv: arguments.csv.clone(),
             hlog: arguments.hlog.clone(),
             report: arguments.report.clone(),
-            sampling: samples.map(|path| Sampling::begin(path, labels)).transpose()?,
-        })
+            sampling: None,
+        };
+        outputs.begin(arguments.samples.as_deref(), labels)
+    }
+
+    /// Checks the places of all files, so that no load is made whose result is lost.
+    fn begin(self, samples: Option<&Path>, labels: Vec<String>) -> anyhow::Result<Outputs> {
+        let json = self.json.as_ref().filter(|path| *path != Path::new("-"));
+        let files = [json, self.csv.as_ref(), self.hlog.as_ref(), self.report.as_ref()];
+        for path in files.into_iter().flatten() {
+            output::check_place(path)
+                .with_context(|| format!("{} cannot be written", path.display()))?;
+        }
+        let sampling = samples.map(|path| Sampling::begin(path, labels)).transpose()?;
+        Ok(Outputs { sampling, ..self })
     }
 
     /// Returns the outputs that were asked for besides an original's text.
@@ -45,15 +57,15 @@ impl Outputs {
             Destination::Stdout => PathBuf::from("-"),
             Destination::File(path) => PathBuf::from(path),
         });
-        let samples = native.samples.as_deref().map(Path::new);
-        Ok(Outputs {
+        let outputs = Outputs {
             json,
             is_framed: false,
             csv: path(&native.csv),
             hlog: path(&native.hlog),
             report: path(&native.report),
-            sampling: samples.map(|path| Sampling::begin(path, Vec::new())).transpose()?,
-        })
+            sampling: None,
+        };
+        outputs.begin(native.samples.as_deref().map(Path::new), Vec::new())
     }
 
     pub(crate) fn of_merge(arguments: &cli::Merge) -> Outputs {

@@ -41,6 +41,7 @@ pub(super) fn digests_of(
 pub(super) fn files(resolved: &Resolved, host: &Host) -> anyhow::Result<BTreeMap<String, PathBuf>> {
     let mut files = BTreeMap::from([("benchwright".to_owned(), host.benchwright.clone())]);
     for component in resolved.spec.sut.components() {
+        files.extend(named(component.name(), component.words(), resolved));
         let (name, path) = match component {
             Component::App(_) => {
                 ("benchwright-apps", host.benchwright.with_file_name("benchwright-apps"))
@@ -59,6 +60,7 @@ pub(super) fn files(resolved: &Resolved, host: &Host) -> anyhow::Result<BTreeMap
         if written != "benchwright" {
             files.insert(format!("action {written}"), found(written, "command", resolved)?);
         }
+        files.extend(named(&format!("action {written}"), &run.command.0, resolved));
     }
     // Whatever file a generator is given may decide what it sends.
     if let Some(command) = &resolved.spec.workload.exec {
@@ -82,6 +84,20 @@ pub(super) fn files(resolved: &Resolved, host: &Host) -> anyhow::Result<BTreeMap
         files.insert(name.to_owned(), path);
     }
     Ok(files)
+}
+
+/// The largest file that is taken for a part of a program, and not for its data.
+const MOST_OF_PROGRAM: u64 = 64 << 20;
+
+/// Returns the files that the words of a command name, such as the script of an interpreter: they decide what runs,
+/// too.
+fn named(program: &str, words: &[String], resolved: &Resolved) -> Vec<(String, PathBuf)> {
+    let file = |word: &String| {
+        let path = resolved.folder.join(word);
+        let length = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?.len();
+        (length <= MOST_OF_PROGRAM).then(|| (format!("{program} {word}"), path))
+    };
+    words.iter().skip(1).filter_map(file).collect()
 }
 
 /// Returns the path of a program, which is written in the field `key`.

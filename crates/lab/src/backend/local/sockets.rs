@@ -76,6 +76,35 @@ pub(super) fn ports() -> BTreeSet<u16> {
     tables.flat_map(of_table).collect()
 }
 
+/// Returns the processes that listen at one of these ports, as far as we may see whose sockets they are.
+pub(super) fn listeners(ports: &BTreeSet<u16>) -> BTreeSet<u32> {
+    let tables = TABLES.into_iter().filter_map(|table| std::fs::read(table).ok());
+    let of_table = |table: Vec<u8>| {
+        let lines = table.split(|&byte| byte == b'\n');
+        lines.filter_map(|line| listening(line, ports)).collect::<Vec<String>>()
+    };
+    let sockets: BTreeSet<String> = tables.flat_map(of_table).collect();
+    if sockets.is_empty() {
+        return BTreeSet::new();
+    }
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let has_one = |pid: &u32| {
+        let files = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let mut links = files.filter_map(|file| std::fs::read_link(file.path()).ok());
+        links.any(|link| link.to_str().is_some_and(|link| sockets.contains(link)))
+    };
+    pids.filter(has_one).collect()
+}
+
+/// Returns the link of a socket that listens at one of these ports: `socket:[4026]`.
+fn listening(line: &[u8], ports: &BTreeSet<u16>) -> Option<String> {
+    let (port, state, _) = socket(line)?;
+    let inode = line.split(|&byte| byte == b' ').filter(|field| !field.is_empty()).nth(9)?;
+    let is_wanted = state == LISTEN && ports.contains(&port);
+    is_wanted.then(|| format!("socket:[{}]", String::from_utf8_lossy(inode)))
+}
+
 /// Adds a table's sockets to their ports; returns true if one of them listens.
 fn count(table: &[u8], seen: &mut BTreeMap<u16, Seen>) -> bool {
     let mut listens = false;

@@ -56,3 +56,12 @@ fn eventually(mut is_so: impl FnMut() -> bool) -> bool {
         is_so()
     })
 }
+
+#[test]
+fn the_process_behind_a_port_is_found() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    assert!(listeners(&[port].into()).contains(&std::process::id()));
+    drop(listener);
+    assert!(listeners(&[port].into()).is_empty());
+}

@@ -48,7 +48,7 @@ impl Default for Conduct {
     }
 }
 
-/// What the servers know.
+/// The servers' record of what reached them.
 #[derive(Debug, Default)]
 pub(super) struct Truth {
     /// The keys of each batch with the node that got it, in order.

@@ -36,8 +36,8 @@ pub(crate) struct Request {
     pub(crate) sent: Instant,
     /// The time that the driver held it before `sent`.
     pub(crate) held: Nanos,
-    /// The time at which the first byte of its response was received.
-    pub(crate) first_byte: Option<Instant>,
+    /// The time at which the first byte of its response was received; [`Instant::NEVER`] before.
+    pub(crate) first_byte: Instant,
 }
 
 const NONE: u32 = u32::MAX;

@@ -375,7 +375,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
     fn start(&mut self, index: usize, slot: Slot, due: Due) -> Result<(), Fault> {
         let Due { waiting, returned } = due;
         let Waiting { intended, number, label } = waiting;
-        let (pool, first_byte) = (index as u32, None);
+        let (pool, first_byte) = (index as u32, Instant::NEVER);
         let place = self.pools[index].place(slot);
         // Until it came back, a request that is sent again could not be sent on another connection.
         let (state, room) = (place.state, place.room);
@@ -410,7 +410,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             _ => {
                 self.begin_to_connect(index, slot, now);
                 let pool = &mut self.pools[index];
-                pool.place(slot).awaited = Some(token);
+                pool.place(slot).set_awaited(token);
                 pool.offer(slot, now);
                 Ok(())
             }
@@ -441,7 +441,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             left = self.io.now();
             self.scripted += left - begun;
             // The script's time counts as our lateness, not as the target's response time.
-            if pool.place(slot).awaited.is_none() && !request.keeps_sent {
+            if pool.place(slot).awaited().is_none() && !request.keeps_sent {
                 request.sent = left;
             }
         } else {
@@ -474,7 +474,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         let pool = &mut self.pools[request.pool as usize];
         let place = pool.place(request.slot);
         // A request that had a connection opened was sent when the connection attempt began.
-        request.keeps_sent |= place.awaited.take().is_some();
+        request.keeps_sent |= place.take_awaited().is_some();
         place.outstanding += 1;
         place.carried += 1;
         pool.offer_below(request.slot, now, self.limits.keep_alive);
@@ -583,7 +583,8 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
     /// it has sent elsewhere for one that leads there.
     fn settle(&mut self, now: Instant) -> Result<(), Fault> {
         for token in self.reports.begun.drain(..) {
-            self.outstanding.get(token).first_byte.get_or_insert(now);
+            let request = self.outstanding.get(token);
+            request.first_byte = request.first_byte.min(now);
         }
         for index in 0..self.reports.steps.len() {
             self.record_step(self.reports.steps[index], now);
@@ -789,6 +790,7 @@ fn note_sent<O: Observer>(observer: &mut O, of: Of, request: &Request, now: Inst
 fn completion(of: Of, request: &Request, done: Done, now: Instant) -> Completion {
     let &Request { slot, intended, number, label, room, sent, held, first_byte, .. } = request;
     let Done { outcome, status, answers, bad, bytes, why, .. } = done;
+    let first_byte = (first_byte != Instant::NEVER).then_some(first_byte);
     let start = Start { room, sent, held, first_byte, connection: slot };
     let start = (!request.is_held).then_some(start);
     let done = now;

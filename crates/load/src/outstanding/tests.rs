@@ -17,7 +17,7 @@ fn request(sent: u64) -> Request {
         room: at,
         sent: at,
         held: Nanos::ZERO,
-        first_byte: None,
+        first_byte: Instant::NEVER,
     }
 }
 

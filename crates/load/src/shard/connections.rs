@@ -330,7 +330,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
             self.connections.longest_opening = self.connections.longest_opening.max(now - since);
         }
         pool.set(slot, State::Open { connection });
-        match pool.place(slot).awaited {
+        match pool.place(slot).awaited() {
             // What the driver wrote at the opening leaves with the request.
             Some(token) => self.transmit(connection, token, now),
             None => {
@@ -364,7 +364,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
                 self.connections.failures.count(lost);
                 let failure = unopened(place.state, lost);
                 place.pause = longer(place.pause);
-                let (awaited, reopen) = (place.awaited.take(), now + place.pause);
+                let (awaited, reopen) = (place.take_awaited(), now + place.pause);
                 pool.set(slot, State::Lost);
                 pool.turn_elsewhere(slot);
                 self.connections.lose(index, slot, reopen);
@@ -388,8 +388,8 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
                 pool.driver.closed(slot, lost, &mut self.reports)?;
                 let place = &mut pool.slots[slot.0 as usize];
                 let answered = self.reports.done.iter().any(|done| done.outcome.is_answer());
-                let served = place.outstanding < place.carried as usize || answered;
-                let answers = place.carried as usize - place.outstanding;
+                let served = u32::from(place.outstanding) < place.carried || answered;
+                let answers = place.carried - u32::from(place.outstanding);
                 if let (Lost::By(_), true, false) = (lost, served, answered) {
                     self.connections.failures.unannounced += 1;
                     self.connections.failures.after_one += u64::from(answers == 1);

@@ -68,17 +68,17 @@ pub(super) struct Place {
     pub(super) state: State,
     /// The pool's endpoint that it connects to; changes after each failed attempt, unless requests
     /// are routed.
-    endpoint: usize,
+    endpoint: u32,
     /// The time since which it has had room.
     pub(super) room: Instant,
     /// The pause before the next attempt to connect.
     pub(super) pause: Nanos,
-    /// Requests in progress.
-    pub(super) outstanding: usize,
+    /// Requests in progress: no connection carries more at a time than this can count.
+    pub(super) outstanding: u16,
     /// Requests that the connection has been given so far.
     pub(super) carried: u32,
     /// The request for which the connection is being opened.
-    pub(super) awaited: Option<Token>,
+    awaited: Token,
     /// The time at which the driver sends what it holds; [`Instant::NEVER`] if it holds nothing.
     pub(super) due: Instant,
     /// True if it is in [`Pool::holding`].
@@ -112,6 +112,26 @@ pub(super) enum State {
     },
 }
 
+/// No request: a place is as small as it can be, since there may be very many.
+const NO_TOKEN: Token = Token(u32::MAX);
+
+impl Place {
+    /// Returns the request for which the connection is being opened.
+    pub(super) fn awaited(&self) -> Option<Token> {
+        (self.awaited != NO_TOKEN).then_some(self.awaited)
+    }
+
+    pub(super) fn set_awaited(&mut self, token: Token) {
+        self.awaited = token;
+    }
+
+    pub(super) fn take_awaited(&mut self) -> Option<Token> {
+        let awaited = self.awaited();
+        self.awaited = NO_TOKEN;
+        awaited
+    }
+}
+
 impl<D: Driver> Pool<D> {
     pub(super) fn new(
         of: Of,
@@ -120,14 +140,14 @@ impl<D: Driver> Pool<D> {
         slots: usize,
         numbers: Numbers,
     ) -> Pool<D> {
-        let place = |endpoint| Place {
+        let place = |endpoint: usize| Place {
             state: State::Lost,
-            endpoint,
+            endpoint: endpoint as u32,
             room: Instant::default(),
             pause: Nanos::ZERO,
             outstanding: 0,
             carried: 0,
-            awaited: None,
+            awaited: NO_TOKEN,
             due: Instant::NEVER,
             is_listed: false,
         };
@@ -167,7 +187,7 @@ impl<D: Driver> Pool<D> {
 
     /// Returns the queue whose requests the slot serves.
     pub(super) fn queue(&self, slot: Slot) -> usize {
-        if self.queues.len() == 1 { 0 } else { self.slots[slot.0 as usize].endpoint }
+        if self.queues.len() == 1 { 0 } else { self.slots[slot.0 as usize].endpoint as usize }
     }
 
     /// Returns the queue of a request.
@@ -209,19 +229,19 @@ impl<D: Driver> Pool<D> {
     }
 
     pub(super) fn endpoint(&self, slot: Slot) -> &Endpoint {
-        &self.endpoints[self.slots[slot.0 as usize].endpoint]
+        &self.endpoints[self.slots[slot.0 as usize].endpoint as usize]
     }
 
     pub(super) fn node(&self, slot: Slot) -> Node {
-        Node(self.slots[slot.0 as usize].endpoint as u32)
+        Node(self.slots[slot.0 as usize].endpoint)
     }
 
     /// Counts a failure to connect, and moves the slot to another endpoint, if there is one: this one
     /// may be dead while the others work. A slot that serves one node stays there.
     pub(super) fn turn_elsewhere(&mut self, slot: Slot) {
-        let others = self.endpoints.len();
+        let others = self.endpoints.len() as u32;
         let refused = self.place(slot).endpoint;
-        self.refused[refused] += 1;
+        self.refused[refused as usize] += 1;
         if self.queues.len() == 1 {
             self.place(slot).endpoint = (refused + 1) % others;
         }
@@ -384,7 +404,7 @@ impl<D: Driver> Pool<D> {
             place.room = since;
         }
         let (queue, outstanding) = (self.queue(slot), self.slots[slot.0 as usize].outstanding);
-        self.idle.enter(slot, queue, outstanding);
+        self.idle.enter(slot, queue, usize::from(outstanding));
     }
 }
 

@@ -424,7 +424,7 @@ fn maximum(resolved: &Resolved, journal: &[Entry]) -> Option<Maximum> {
         .filter(|point| 0.0 < point.sustained_per_s)
         .max_by(|a, b| a.sustained_per_s.total_cmp(&b.sustained_per_s))?;
     let off = |observed: &Observed| (observed.sustained_per_s - best.sustained_per_s).abs();
-    let load = best_of(resolved, journal, best)?;
+    let load = at_point(resolved, journal, best)?;
     let trials: Vec<(&Entry, &Observed)> = match best.is_bound {
         true => load.attempts.iter().filter_map(|entry| Some((*entry, bounding(entry)?))).collect(),
         false => load.evidence().collect(),
@@ -443,7 +443,7 @@ fn maximum(resolved: &Resolved, journal: &[Entry]) -> Option<Maximum> {
 }
 
 /// The trials of a point. A load that was given is the only one, and may have no rate.
-fn best_of<'a>(resolved: &Resolved, journal: &'a [Entry], point: &Point) -> Option<AtLoad<'a>> {
+fn at_point<'a>(resolved: &Resolved, journal: &'a [Entry], point: &Point) -> Option<AtLoad<'a>> {
     match resolved.spec.search {
         Some(_) => at(journal, point.asked),
         None => at_load::by_load(journal).into_iter().next(),
@@ -464,7 +464,7 @@ fn capacity(resolved: &Resolved, journal: &[Entry]) -> Option<Capacity> {
     let points = experiment::points(resolved, journal);
     let met = points.iter().filter(|point| point.slo_met == Some(true));
     let best = met.max_by(|a, b| a.asked.as_per_second().total_cmp(&b.asked.as_per_second()))?;
-    let load = best_of(resolved, journal, best)?;
+    let load = at_point(resolved, journal, best)?;
     let (_, observed) = load.representative()?;
     if resolved.spec.search.is_none() && observed.is_mostly_failing() {
         return None;

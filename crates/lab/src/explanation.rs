@@ -303,7 +303,7 @@ fn of_searched(search: &Search, trials: &[&Entry]) -> Vec<Sentence> {
 /// Explains a load that was given: it was not searched, so it shows no capacity and no maximum.
 fn of_given(search: &Search, trials: &[&Entry]) -> Vec<Sentence> {
     let loads = at_load::by_load(trials.iter().copied());
-    let judged = loads.iter().filter(|load| !load.judgements.is_empty());
+    let judged = loads.iter().filter(|load| !load.judgements().is_empty());
     let slo = judged.map(|load| sentence("slo", load.in_words(MOST_LISTED)));
     let sustained = search.maximum_throughput.as_ref().map(|maximum| {
         let (rate, offered) = (grouped(maximum.rate_per_s), grouped(maximum.offered_per_s));

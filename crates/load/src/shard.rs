@@ -549,8 +549,15 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             Next::Continue | Next::Close | Next::Retire | Next::Ended => {}
             Next::Unasked => self.connections.count_unasked(),
             Next::Securing => return Ok(()),
-            Next::Greeting(secured) => return self.greet(index, slot, secured, now),
-            Next::Ready(secured) => return self.prepared(index, slot, secured, now),
+            Next::Greeting(handshake) => {
+                self.secured(index, slot, handshake, now);
+                self.greet(index, slot, now);
+                return Ok(());
+            }
+            Next::Ready(handshake) => {
+                self.secured(index, slot, handshake, now);
+                return self.prepared(index, slot, now);
+            }
             Next::Fail(outcome, why) => {
                 self.io.close(connection);
                 return self.lose(index, slot, Lost::For(outcome, why), now);

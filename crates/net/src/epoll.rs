@@ -3,14 +3,11 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::path::Path;
 
 use measure::{Histogram, Instant, Nanos};
 
 use crate::clock;
-use crate::files::{
-    Completion, FileId, Files, FolderId, Listed, MOST_IN_PROGRESS, Open, Operation, Pool,
-};
+use crate::files::{Pool, WithCalls};
 use crate::io::{Closed, ConnectionId, Endpoint, Event, Io, Listener};
 use crate::socket::{self, why_not_connected};
 use crate::timer::{self, Poll, Timer, Waited, Waits};
@@ -305,10 +302,6 @@ impl Epoll {
         }
     }
 
-    fn files(&mut self) -> &mut Pool {
-        self.files.as_mut().expect("an id of a folder or a file shows that a folder is open")
-    }
-
     fn has_completed(&self) -> bool {
         self.files.as_ref().is_some_and(|files| files.has_completed())
     }
@@ -453,48 +446,21 @@ impl Io for Epoll {
     }
 }
 
-impl Files for Epoll {
-    fn folder(&mut self, path: &Path) -> io::Result<FolderId> {
-        if self.files.is_none() {
-            let files = Pool::new()?;
-            self.register(files.wake()?, State::Wake)?;
-            self.files = Some(Box::new(files));
-        }
-        self.files().handles.folder(path)
+impl WithCalls for Epoll {
+    type Calls = Pool;
+
+    fn make_calls(&mut self) -> io::Result<Pool> {
+        let pool = Pool::new()?;
+        self.register(pool.wake()?, State::Wake)?;
+        Ok(pool)
     }
 
-    fn list(&mut self, folder: FolderId) -> io::Result<Vec<Listed>> {
-        self.files().handles.list(folder)
+    fn calls(&mut self) -> &mut Option<Box<Pool>> {
+        &mut self.files
     }
 
-    fn open(&mut self, folder: FolderId, name: &str, how: Open) -> io::Result<FileId> {
-        self.files().handles.open(folder, name, how)
-    }
-
-    fn close_file(&mut self, file: FileId) {
-        self.files().handles.close(file);
-    }
-
-    fn room(&self) -> usize {
-        self.files.as_ref().map_or(MOST_IN_PROGRESS, |files| files.room())
-    }
-
-    fn begin(&mut self, file: FileId, operation: Operation, token: u64) {
-        let files = self.files();
-        let running = files.handles.operation(file, operation, token);
-        files.begin(running);
-    }
-
-    fn remove(&mut self, folder: FolderId, name: &str, token: u64) {
-        let files = self.files();
-        match files.handles.removal(folder, name, token) {
-            Ok(running) => files.begin(running),
-            Err(error) => files.fail(token, error),
-        }
-    }
-
-    fn next_completion(&mut self) -> Option<Completion> {
-        self.files.as_mut()?.next()
+    fn seen_calls(&self) -> Option<&Pool> {
+        self.files.as_deref()
     }
 }
 

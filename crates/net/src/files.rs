@@ -8,6 +8,7 @@
 use std::ffi::CString;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::io::Io;
 
@@ -108,6 +109,84 @@ pub trait Files: Io {
 
     /// Returns the next completion.
     fn next_completion(&mut self) -> Option<Completion>;
+}
+
+/// The operations on files of the kernel that are in progress, and what makes their calls.
+pub(crate) trait Calls {
+    fn handles(&mut self) -> &mut Handles;
+
+    /// As [`Files::room`].
+    fn room(&self) -> usize;
+
+    /// Begins an operation, for which there must be room.
+    fn begin(&mut self, running: Running<Arc<Handle>>);
+
+    /// Completes an operation that fails without a call; there must be room for it.
+    fn fail(&mut self, token: u64, error: io::Error);
+
+    /// As [`Files::next_completion`].
+    fn next(&mut self) -> Option<Completion>;
+}
+
+/// An [`Io`] with files of the kernel. It has no calls before the first folder is open, since most have no files.
+pub(crate) trait WithCalls: Io {
+    type Calls: Calls;
+
+    fn make_calls(&mut self) -> io::Result<Self::Calls>;
+
+    fn calls(&mut self) -> &mut Option<Box<Self::Calls>>;
+
+    /// The same, to look at.
+    fn seen_calls(&self) -> Option<&Self::Calls>;
+}
+
+/// An id of a folder or of a file shows that a folder is open.
+fn open_calls<I: WithCalls>(io: &mut I) -> &mut I::Calls {
+    io.calls().as_mut().expect("an id of a folder or a file shows that a folder is open")
+}
+
+impl<I: WithCalls> Files for I {
+    fn folder(&mut self, path: &Path) -> io::Result<FolderId> {
+        if self.calls().is_none() {
+            let made = self.make_calls()?;
+            *self.calls() = Some(Box::new(made));
+        }
+        open_calls(self).handles().folder(path)
+    }
+
+    fn list(&mut self, folder: FolderId) -> io::Result<Vec<Listed>> {
+        open_calls(self).handles().list(folder)
+    }
+
+    fn open(&mut self, folder: FolderId, name: &str, how: Open) -> io::Result<FileId> {
+        open_calls(self).handles().open(folder, name, how)
+    }
+
+    fn close_file(&mut self, file: FileId) {
+        open_calls(self).handles().close(file);
+    }
+
+    fn room(&self) -> usize {
+        self.seen_calls().map_or(MOST_IN_PROGRESS, Calls::room)
+    }
+
+    fn begin(&mut self, file: FileId, operation: Operation, token: u64) {
+        let calls = open_calls(self);
+        let running = calls.handles().operation(file, operation, token);
+        calls.begin(running);
+    }
+
+    fn remove(&mut self, folder: FolderId, name: &str, token: u64) {
+        let calls = open_calls(self);
+        match calls.handles().removal(folder, name, token) {
+            Ok(running) => calls.begin(running),
+            Err(error) => calls.fail(token, error),
+        }
+    }
+
+    fn next_completion(&mut self) -> Option<Completion> {
+        self.calls().as_mut()?.next()
+    }
 }
 
 /// Returns a name for a call, if it is that of a file in a folder.

@@ -110,7 +110,7 @@ impl Run {
         let mut read = |(entry, kept): (Entry, Kept)| {
             let number = entry.trial;
             let conclusion = conclusions.get(&number).copied();
-            let trial = Trial { conclusion, ..Trial::read(entry, directory, kept, &mut problems) };
+            let trial = Trial::read(entry, conclusion, directory, kept, &mut problems);
             let others = match marked.contains(&number) || !named.contains(&number) {
                 true => None,
                 false => noted(directory.components(&trial.entry), &mut problems).flatten(),
@@ -208,11 +208,9 @@ impl Run {
 
     /// Returns the valid trials at the same load of the same search and levels, with their response
     /// times.
-    pub(crate) fn equal<'a>(&'a self, trial: &Trial) -> impl Iterator<Item = &'a Trial> {
-        let number = trial.entry.trial;
-        let wanted = self.trial(number).map(|trial| trial.entry.configuration());
-        let is_equal = move |one: &&Trial| one.valid() && Some(one.entry.configuration()) == wanted;
-        self.trials.iter().filter(is_equal)
+    pub(crate) fn equal<'a>(&'a self, trial: &'a Trial) -> impl Iterator<Item = &'a Trial> {
+        let wanted = trial.entry.configuration();
+        self.trials.iter().filter(move |one| one.valid() && one.entry.configuration() == wanted)
     }
 
     fn measured(&self) -> impl Iterator<Item = (&Entry, &Observed)> {
@@ -236,7 +234,13 @@ impl Run {
 }
 
 impl Trial {
-    fn read(entry: Entry, directory: &Directory, kept: Kept, notes: &mut Vec<String>) -> Trial {
+    fn read(
+        entry: Entry,
+        conclusion: Option<Conclusion>,
+        directory: &Directory,
+        kept: Kept,
+        notes: &mut Vec<String>,
+    ) -> Trial {
         let folder = directory.trial_path(entry.trial);
         let mut load = match folder.join("load.json").exists() {
             true => noted(directory.load(&entry), notes),
@@ -254,7 +258,7 @@ impl Trial {
         if let Some(load) = &mut load {
             forget_bulk(load, kept);
         }
-        Trial { entry, conclusion: None, load, components, p99 }
+        Trial { entry, conclusion, load, components, p99 }
     }
 
     /// True if the trial is evidence about the system, even if only as a bound.

@@ -163,28 +163,23 @@ pub fn conclusions<'a>(journal: impl IntoIterator<Item = &'a Entry>) -> BTreeMap
 pub struct AtLoad<'a> {
     /// Every attempt, in order.
     pub attempts: Vec<&'a Entry>,
-    pub judgements: Vec<Judgement<'a>>,
 }
 
 /// Returns the loads of one search, each once, in the order in which they were tried.
 pub fn by_load<'a>(journal: impl IntoIterator<Item = &'a Entry>) -> Vec<AtLoad<'a>> {
     let mut places = BTreeMap::new();
-    let mut loads: Vec<Vec<&Entry>> = Vec::new();
+    let mut loads: Vec<AtLoad<'_>> = Vec::new();
     for entry in journal.into_iter().filter(|entry| entry.purpose == Purpose::Trial) {
         let place = *places.entry(entry.configuration()).or_insert(loads.len());
         match loads.get_mut(place) {
-            Some(attempts) => attempts.push(entry),
-            None => loads.push(vec![entry]),
+            Some(load) => load.attempts.push(entry),
+            None => loads.push(AtLoad { attempts: vec![entry] }),
         }
     }
-    loads.into_iter().map(AtLoad::of).collect()
+    loads
 }
 
 impl<'a> AtLoad<'a> {
-    fn of(attempts: Vec<&'a Entry>) -> AtLoad<'a> {
-        AtLoad { judgements: judgements(attempts.iter().copied()), attempts }
-    }
-
     /// Returns the requested rate of each target; `None` of a closed loop, a shape and a trace.
     pub fn asked_per_target(&self) -> Option<f64> {
         self.attempts.first()?.configuration().load()
@@ -209,17 +204,15 @@ impl<'a> AtLoad<'a> {
         evidence(self.attempts.iter().copied())
     }
 
+    /// Returns the judgements on the trials, in the order of the last trial of each. Without an SLO there are none.
+    pub fn judgements(&self) -> Vec<Judgement<'a>> {
+        judgements(self.attempts.iter().copied())
+    }
+
     /// Returns what the majority of the judgements says; `None` without an SLO, and before the first trial that is
     /// evidence.
     pub fn conclusion(&self) -> Option<Conclusion> {
-        let decided = self.judgements.iter().filter(|of| of.conclusion != Conclusion::Open);
-        let (met, missed): (Vec<_>, Vec<_>) =
-            decided.partition(|of| of.conclusion == Conclusion::Met);
-        match (met.len(), missed.len()) {
-            (0, 0) => self.judgements.first().map(|_| Conclusion::Open),
-            (met, missed) if missed < met => Some(Conclusion::Met),
-            _ => Some(Conclusion::Missed),
-        }
+        majority(&self.judgements())
     }
 
     /// Returns the median of the rates that the trials sustained, summed over all targets. A trial in which the
@@ -231,33 +224,46 @@ impl<'a> AtLoad<'a> {
 
     /// Returns the trial that stands for the load: the first of those that say what all of them say.
     pub fn representative(&self) -> Option<(&'a Entry, &'a Observed)> {
-        let conclusion = self.conclusion();
-        let mut agreeing =
-            self.judgements.iter().filter(|of| Some(of.conclusion) == conclusion).peekable();
-        match agreeing.peek() {
-            Some(_) => evidence(agreeing.flat_map(|of| of.trials.iter().copied())).next(),
+        let judgements = self.judgements();
+        let conclusion = majority(&judgements);
+        match judgements.into_iter().find(|of| Some(of.conclusion) == conclusion) {
+            Some(agreeing) => evidence(agreeing.trials).next(),
             None => self.evidence().next(),
         }
     }
 
     /// Describes the judgements: `1 of 2 trials met it (trial 3: …; trial 4: …)`. One that is open counts neither way.
     pub fn in_words(&self, most: usize) -> String {
-        let decided: Vec<&Judgement<'_>> =
-            self.judgements.iter().filter(|one| one.conclusion != Conclusion::Open).collect();
-        let met = decided.iter().filter(|one| one.conclusion == Conclusion::Met).count();
-        let is_together = decided.iter().any(|one| 1 < one.trials.len());
-        let what = match (is_together, decided.len()) {
+        let judgements = self.judgements();
+        let is_decided = |one: &&Judgement<'_>| one.conclusion != Conclusion::Open;
+        let (met, missed) = counts(&judgements);
+        let is_together = judgements.iter().filter(is_decided).any(|one| 1 < one.trials.len());
+        let what = match (is_together, met + missed) {
             (false, 1) => "trial",
             (false, _) => "trials",
             (true, 1) => "judgement",
             (true, _) => "judgements",
         };
-        let each: Vec<String> = self.judgements.iter().filter_map(Judgement::in_words).collect();
+        let each: Vec<String> = judgements.iter().filter_map(Judgement::in_words).collect();
         let each = listed(&each, most);
-        match decided.len() {
+        match met + missed {
             0 => format!("there are too few requests for a verdict yet ({each})"),
             of => format!("{met} of {of} {what} met it ({each})"),
         }
+    }
+}
+
+/// Returns the numbers of judgements by which the SLO was met and missed; those that are open are neither.
+fn counts(judgements: &[Judgement<'_>]) -> (usize, usize) {
+    let count = |wanted| judgements.iter().filter(|one| one.conclusion == wanted).count();
+    (count(Conclusion::Met), count(Conclusion::Missed))
+}
+
+fn majority(judgements: &[Judgement<'_>]) -> Option<Conclusion> {
+    match counts(judgements) {
+        (0, 0) => judgements.first().map(|_| Conclusion::Open),
+        (met, missed) if missed < met => Some(Conclusion::Met),
+        _ => Some(Conclusion::Missed),
     }
 }
 

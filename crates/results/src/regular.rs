@@ -128,7 +128,7 @@ fn new_file(path: &Path) -> io::Result<File> {
 }
 
 /// Returns the folder of a path.
-pub(crate) fn folder_of(path: &Path) -> &Path {
+pub fn folder_of(path: &Path) -> &Path {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     parent.unwrap_or(Path::new("."))
 }

@@ -18,22 +18,19 @@ pub const REDACTED: &str = "redacted.";
 /// Stands in place of a secret that cannot be referred to.
 const HIDDEN: &str = "(redacted)";
 /// The header fields whose values are secrets; others are known by their words.
-const FIELDS: [&str; 11] = [
-    "authorization",
-    "cookie",
-    "proxy-authorization",
-    "set-cookie",
-    "x-api-key",
-    "api-key",
-    "private-token",
-    "x-access-token",
-    "x-auth-key",
-    "x-auth-token",
-    "x-session-token",
-];
+const FIELDS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "set-cookie"];
 /// The words in the names of header fields and of parameters whose values are secrets.
-const WORDS: [&str; 8] =
-    ["token", "secret", "password", "passwd", "apikey", "accesskey", "privatekey", "credential"];
+const WORDS: [&str; 9] = [
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "apikey",
+    "authkey",
+    "accesskey",
+    "privatekey",
+    "credential",
+];
 /// Shorter values are not looked for in texts: they may stand there by chance.
 const LEAST_CHARACTERS: usize = 4;
 

@@ -179,12 +179,14 @@ impl Run {
 /// Compares ours with the others; returns true if every required goal is met.
 pub(super) fn run(machine: &Machine, extent: &Extent) -> Result<bool, String> {
     let seconds = extent.seconds();
+    let before = extent.before.as_deref();
+    let older = before.map(|folder| machine.with_older(folder)).transpose()?;
     println!(
         "completed requests per CPU-second of the client, ours over theirs; runs of {seconds} s"
     );
     let (mut findings, mut unmeasured, mut passed) = (Vec::new(), Vec::new(), true);
     for row in ROWS.iter().filter(|row| extent.holds(row)) {
-        let row = &row.beside(extent.before.as_deref());
+        let row = &row.beside(older.as_ref());
         for &connections in row.connections {
             println!("\n{}", row.what(connections));
             match row.measure(machine, connections, extent) {
@@ -228,9 +230,9 @@ fn better(findings: &[Finding]) -> String {
 
 impl Row {
     /// Returns the row with an older build of ours instead of the other, if there is one.
-    fn beside(&self, before: Option<&Path>) -> Row {
-        let (theirs, goal) = match before {
-            Some(folder) => (Theirs::Older(folder.join("benchwright")), Goal::None),
+    fn beside(&self, older: Option<&Machine>) -> Row {
+        let (theirs, goal) = match older {
+            Some(older) => (Theirs::Older(older.benchwright.clone()), Goal::None),
             None => (self.theirs.clone(), self.goal),
         };
         Row { theirs, goal, ..*self }

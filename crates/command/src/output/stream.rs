@@ -119,8 +119,7 @@ pub(crate) fn check_place(path: &Path) -> io::Result<()> {
         Ok(_) | Err(_) => {}
     }
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
+    let folder = regular::folder_of(&target);
     match std::fs::metadata(folder)?.is_dir() {
         true => Ok(access(folder, AccessFlags::W_OK)?),
         false => Err(io::Error::other(format!("{} is not a folder", folder.display()))),

@@ -272,40 +272,34 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         }
     }
 
-    /// Handles the beginning of the protocol's own handshake, after that of TLS if there is one.
-    pub(super) fn greet(
+    /// Notes the end of a connection's TLS handshake, if that has just ended.
+    pub(super) fn secured(
         &mut self,
         index: usize,
         slot: Slot,
-        secured: Option<Handshake>,
+        handshake: Option<Handshake>,
         now: Instant,
-    ) -> Result<(), Fault> {
+    ) {
         let pool = &mut self.pools[index];
-        if let State::Securing { connection, since, connected } = pool.place(slot).state {
-            pool.set(slot, State::Greeting { connection, since, begun: now });
-            if let Some(handshake) = secured {
-                self.observer.secured(pool.of, now - connected, handshake);
-            }
+        let state = pool.place(slot).state;
+        if let (State::Securing { connected, .. }, Some(handshake)) = (state, handshake) {
+            self.observer.secured(pool.of, now - connected, handshake);
         }
-        Ok(())
+    }
+
+    /// Handles the beginning of the protocol's own handshake, after that of TLS if there is one.
+    pub(super) fn greet(&mut self, index: usize, slot: Slot, now: Instant) {
+        let pool = &mut self.pools[index];
+        if let State::Securing { connection, since, .. } = pool.place(slot).state {
+            pool.set(slot, State::Greeting { connection, since, begun: now });
+        }
     }
 
     /// Handles the end of all handshakes of a connection.
-    pub(super) fn prepared(
-        &mut self,
-        index: usize,
-        slot: Slot,
-        secured: Option<Handshake>,
-        now: Instant,
-    ) -> Result<(), Fault> {
+    pub(super) fn prepared(&mut self, index: usize, slot: Slot, now: Instant) -> Result<(), Fault> {
         let pool = &mut self.pools[index];
         match pool.place(slot).state {
-            State::Securing { connection, connected, .. } => {
-                if let Some(handshake) = secured {
-                    self.observer.secured(pool.of, now - connected, handshake);
-                }
-                self.ready(connection, index, slot, now)
-            }
+            State::Securing { connection, .. } => self.ready(connection, index, slot, now),
             State::Greeting { connection, begun, .. } => {
                 self.observer.greeted(pool.of, now - begun);
                 self.ready(connection, index, slot, now)

@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 
-use super::{Completion, Handle, Handles, MOST_IN_PROGRESS, Running};
+use super::{Calls, Completion, Handle, Handles, MOST_IN_PROGRESS, Running};
 use crate::socket;
 
 /// The number of threads, so the most operations that the disk has at once. With more of them,
@@ -20,7 +20,7 @@ const STACK_BYTES: usize = 128 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct Pool {
-    pub(crate) handles: Handles,
+    handles: Handles,
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
     /// Operations whose completions were not taken.
@@ -64,22 +64,6 @@ impl Pool {
         self.shared.wake.try_clone()
     }
 
-    pub(crate) fn room(&self) -> usize {
-        MOST_IN_PROGRESS - self.in_progress
-    }
-
-    pub(crate) fn begin(&mut self, running: Running<Arc<Handle>>) {
-        self.count();
-        self.shared.lock().queued.push_back(running);
-        self.shared.changed.notify_one();
-    }
-
-    /// Completes an operation that fails without a call.
-    pub(crate) fn fail(&mut self, token: u64, error: io::Error) {
-        self.count();
-        self.done.push_back(Completion { token, result: Err(error), buffer: Vec::new() });
-    }
-
     fn count(&mut self) {
         assert!(0 < self.room(), "the caller has checked that there is room");
         self.in_progress += 1;
@@ -96,17 +80,38 @@ impl Pool {
         !self.done.is_empty()
     }
 
-    pub(crate) fn next(&mut self) -> Option<Completion> {
-        let next = self.done.pop_front()?;
-        self.in_progress -= 1;
-        Some(next)
-    }
-
     fn start_thread(&mut self) -> io::Result<()> {
         let shared = self.shared.clone();
         let thread = thread::Builder::new().name("files".to_owned()).stack_size(STACK_BYTES);
         self.threads.push(thread.spawn(move || shared.work())?);
         Ok(())
+    }
+}
+
+impl Calls for Pool {
+    fn handles(&mut self) -> &mut Handles {
+        &mut self.handles
+    }
+
+    fn room(&self) -> usize {
+        MOST_IN_PROGRESS - self.in_progress
+    }
+
+    fn begin(&mut self, running: Running<Arc<Handle>>) {
+        self.count();
+        self.shared.lock().queued.push_back(running);
+        self.shared.changed.notify_one();
+    }
+
+    fn fail(&mut self, token: u64, error: io::Error) {
+        self.count();
+        self.done.push_back(Completion { token, result: Err(error), buffer: Vec::new() });
+    }
+
+    fn next(&mut self) -> Option<Completion> {
+        let next = self.done.pop_front()?;
+        self.in_progress -= 1;
+        Some(next)
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
 use io_uring::squeue;
@@ -13,15 +12,14 @@ use measure::Nanos;
 use super::{Uring, operation};
 use crate::clock;
 use crate::files::{
-    Call, Completion, FileId, Files, FolderId, Handle, Handles, Listed, MOST_IN_PROGRESS, Open,
-    Operation, Running,
+    Call, Calls, Completion, Handle, Handles, MOST_IN_PROGRESS, Running, WithCalls,
 };
 
 /// The longest wait at the end for calls, which cannot be cancelled while the disk works.
 const LAST_CALLS: Nanos = Nanos::from_secs(10);
 
 /// The files of a ring.
-pub(super) struct FileCalls {
+pub(crate) struct FileCalls {
     handles: Handles,
     /// Operations by the number that names them to the kernel. Their buffers stay where they are
     /// until the completion: the kernel reads and writes them.
@@ -53,23 +51,6 @@ impl FileCalls {
             done: VecDeque::with_capacity(most),
             truncates: probe.is_supported(opcode::Ftruncate::CODE),
         })
-    }
-
-    fn room(&self) -> usize {
-        self.free.len() - self.done.len()
-    }
-
-    fn begin(&mut self, running: Running<Arc<Handle>>) {
-        assert!(0 < self.room(), "the caller has checked that there is room");
-        let number = self.free.pop().expect("there is room");
-        self.running[number as usize] = Some(running);
-        self.queued.push_back(number);
-    }
-
-    /// Completes an operation that fails without a call.
-    fn fail(&mut self, token: u64, error: io::Error) {
-        assert!(0 < self.room(), "the caller has checked that there is room");
-        self.done.push_back(Completion { token, result: Err(error), buffer: Vec::new() });
     }
 
     /// Returns the next call to hand to the kernel.
@@ -124,10 +105,6 @@ impl FileCalls {
 }
 
 impl Uring {
-    fn files(&mut self) -> &mut FileCalls {
-        self.files.as_mut().expect("an id of a folder or a file shows that a folder is open")
-    }
-
     /// Queues the next calls of operations.
     pub(super) fn queue_calls(&mut self) {
         let Some(files) = &mut self.files else { return };
@@ -159,46 +136,45 @@ impl Uring {
     }
 }
 
-impl Files for Uring {
-    fn folder(&mut self, path: &Path) -> io::Result<FolderId> {
-        if self.files.is_none() {
-            self.files = Some(Box::new(FileCalls::new(self.ring.io_uring())?));
-        }
-        self.files().handles.folder(path)
-    }
-
-    fn list(&mut self, folder: FolderId) -> io::Result<Vec<Listed>> {
-        self.files().handles.list(folder)
-    }
-
-    fn open(&mut self, folder: FolderId, name: &str, how: Open) -> io::Result<FileId> {
-        self.files().handles.open(folder, name, how)
-    }
-
-    fn close_file(&mut self, file: FileId) {
-        self.files().handles.close(file);
+impl Calls for FileCalls {
+    fn handles(&mut self) -> &mut Handles {
+        &mut self.handles
     }
 
     fn room(&self) -> usize {
-        self.files.as_ref().map_or(MOST_IN_PROGRESS, |files| files.room())
+        self.free.len() - self.done.len()
     }
 
-    fn begin(&mut self, file: FileId, operation: Operation, token: u64) {
-        let files = self.files();
-        let running = files.handles.operation(file, operation, token);
-        files.begin(running);
+    fn begin(&mut self, running: Running<Arc<Handle>>) {
+        assert!(0 < self.room(), "the caller has checked that there is room");
+        let number = self.free.pop().expect("there is room");
+        self.running[number as usize] = Some(running);
+        self.queued.push_back(number);
     }
 
-    fn remove(&mut self, folder: FolderId, name: &str, token: u64) {
-        let files = self.files();
-        match files.handles.removal(folder, name, token) {
-            Ok(running) => files.begin(running),
-            Err(error) => files.fail(token, error),
-        }
+    fn fail(&mut self, token: u64, error: io::Error) {
+        assert!(0 < self.room(), "the caller has checked that there is room");
+        self.done.push_back(Completion { token, result: Err(error), buffer: Vec::new() });
     }
 
-    fn next_completion(&mut self) -> Option<Completion> {
-        self.files.as_mut()?.done.pop_front()
+    fn next(&mut self) -> Option<Completion> {
+        self.done.pop_front()
+    }
+}
+
+impl WithCalls for Uring {
+    type Calls = FileCalls;
+
+    fn make_calls(&mut self) -> io::Result<FileCalls> {
+        FileCalls::new(self.ring.io_uring())
+    }
+
+    fn calls(&mut self) -> &mut Option<Box<FileCalls>> {
+        &mut self.files
+    }
+
+    fn seen_calls(&self) -> Option<&FileCalls> {
+        self.files.as_deref()
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) fn digests_of(
 pub(super) fn files(resolved: &Resolved, host: &Host) -> anyhow::Result<BTreeMap<String, PathBuf>> {
     let mut files = BTreeMap::from([("benchwright".to_owned(), host.benchwright.clone())]);
     for component in resolved.spec.sut.components() {
-        files.extend(named(component.name(), component.words(), resolved));
+        files.extend(named(component.name(), component.words(), resolved, MOST_OF_PROGRAM));
         let (name, path) = match component {
             Component::App(_) => {
                 ("benchwright-apps", host.benchwright.with_file_name("benchwright-apps"))
@@ -60,7 +60,12 @@ pub(super) fn files(resolved: &Resolved, host: &Host) -> anyhow::Result<BTreeMap
         if written != "benchwright" {
             files.insert(format!("action {written}"), found(written, "command", resolved)?);
         }
-        files.extend(named(&format!("action {written}"), &run.command.0, resolved));
+        files.extend(named(
+            &format!("action {written}"),
+            &run.command.0,
+            resolved,
+            MOST_OF_PROGRAM,
+        ));
     }
     // Whatever file a generator is given may decide what it sends.
     if let Some(command) = &resolved.spec.workload.exec {
@@ -69,12 +74,12 @@ pub(super) fn files(resolved: &Resolved, host: &Host) -> anyhow::Result<BTreeMap
             files.insert(format!("generator {written}"), found(written, "exec", resolved)?);
         }
         let values = Values { url: "", length: Nanos::ZERO, rate: None, connections: 1 };
-        let words = filled(resolved, command, &values).into_iter().skip(1);
-        let named = words.filter_map(|word| {
-            let path = resolved.folder.join(&word);
-            path.is_file().then(|| (format!("workload.exec {word}"), path))
-        });
-        files.extend(named);
+        files.extend(named(
+            "workload.exec",
+            &filled(resolved, command, &values),
+            resolved,
+            u64::MAX,
+        ));
     }
     for File { field, path, .. } in resolved.files() {
         if field == "workload.mix" {
@@ -89,13 +94,18 @@ pub(super) fn files(resolved: &Resolved, host: &Host) -> anyhow::Result<BTreeMap
 /// The largest file that is taken for a part of a program, and not for its data.
 const MOST_OF_PROGRAM: u64 = 64 << 20;
 
-/// Returns the files that the words of a command name, such as the script of an interpreter: they decide what runs,
-/// too.
-fn named(program: &str, words: &[String], resolved: &Resolved) -> Vec<(String, PathBuf)> {
+/// Returns the files of at most so many bytes that the words of a command name, such as the script of an interpreter:
+/// they decide what runs, too.
+fn named(
+    program: &str,
+    words: &[String],
+    resolved: &Resolved,
+    most: u64,
+) -> Vec<(String, PathBuf)> {
     let file = |word: &String| {
         let path = resolved.folder.join(word);
         let length = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?.len();
-        (length <= MOST_OF_PROGRAM).then(|| (format!("{program} {word}"), path))
+        (length <= most).then(|| (format!("{program} {word}"), path))
     };
     words.iter().skip(1).filter_map(file).collect()
 }

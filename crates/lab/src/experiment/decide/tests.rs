@@ -10,8 +10,8 @@ use crate::spec;
 
 mod words;
 
-/// A sweep with trials of 10 s: a probe of 4 s, then from 60 % of it in steps of 10 %.
-fn sweep(budget: &str) -> Resolved {
+/// A simulated queue with trials of 10 s.
+fn queue(rest: &str) -> Resolved {
     let text = format!(
         "
 name: queue
@@ -20,12 +20,19 @@ simulated: {{service_time: 1ms}}
 workload: {{get: /}}
 load: {{model: open}}
 phases: {{warm_up: {{fixed: 1s}}, measure: {{time: 8s}}, drain: 1s}}
-slo: [{{metric: p99, max: 20ms}}]
-search: {{start: {{probe: 0.6}}, step: 10%, stop: [{{rule: no_new_max, window: 2}}]}}
-budget: {{{budget}}}
+{rest}
 "
     );
     spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]).unwrap()
+}
+
+/// A sweep of it: a probe of 4 s, then from 60 % of it in steps of 10 %.
+fn sweep(budget: &str) -> Resolved {
+    queue(&format!(
+        "slo: [{{metric: p99, max: 20ms}}]
+search: {{start: {{probe: 0.6}}, step: 10%, stop: [{{rule: no_new_max, window: 2}}]}}
+budget: {{{budget}}}"
+    ))
 }
 
 /// The same for the capacity, of which a disturbed trial says nothing.

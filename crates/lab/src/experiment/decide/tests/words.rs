@@ -14,21 +14,12 @@ const REQUESTS: u64 = 1_000;
 
 /// A search with two objectives.
 fn read(search: &str) -> Resolved {
-    let text = format!(
-        "
-name: queue
-where: {{backend: simulated}}
-simulated: {{service_time: 1ms}}
-workload: {{get: /}}
-load: {{model: open}}
-phases: {{warm_up: {{fixed: 1s}}, measure: {{time: 8s}}, drain: 1s}}
-slo: [{{metric: p99, max: 20ms}}, {{metric: p95, max: 10ms}}]
+    queue(&format!(
+        "slo: [{{metric: p99, max: 20ms}}, {{metric: p95, max: 10ms}}]
 search: {search}
 repeat: {{trials: 1}}
-budget: {{trials: 60, invalid_attempts: 9, disturbance: 1h}}
-"
-    );
-    spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]).unwrap()
+budget: {{trials: 60, invalid_attempts: 9, disturbance: 1h}}"
+    ))
 }
 
 /// Returns an attempt whose numbers of requests over the limits are random: around what is allowed near
@@ -120,7 +111,7 @@ fn a_search_its_answer_and_the_explanation_never_disagree() {
         let search = searched(&resolved, &journal, &ending);
         let loads = at_load::by_load(&journal);
         together +=
-            loads.iter().flat_map(|at| &at.judgements).filter(|of| 1 < of.trials.len()).count();
+            loads.iter().flat_map(|at| at.judgements()).filter(|of| 1 < of.trials.len()).count();
         let words = explanation::of_run(&answer(&journal, search.clone()));
         let said = words.iter().find(|one| one.about == "capacity").map(|one| &one.text);
         assert_eq!(said.is_some(), search.capacity.is_some(), "{place}");

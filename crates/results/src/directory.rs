@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -166,13 +166,9 @@ impl Directory {
             Ok(file)
         });
         let file = opened.map_err(|e| self.failed(name, &e))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let problem = "another run is writing to these results; wait for it, or stop it";
-                return Err(self.error(name, problem));
-            }
-            Err(TryLockError::Error(error)) => return Err(self.failed(name, &error)),
+        if !regular::lock(&file, || false).map_err(|e| self.failed(name, &e))? {
+            let problem = "another run is writing to these results; wait for it, or stop it";
+            return Err(self.error(name, problem));
         }
         self.journal = Some(Arc::new(file));
         Ok(())

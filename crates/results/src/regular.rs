@@ -4,10 +4,11 @@
 //!
 //! A file may be read by those who may read its folder.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+use std::time::Duration;
 
 use nix::libc;
 
@@ -34,6 +35,29 @@ pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
         true => Ok(file),
         false => Err(io::Error::other("it is not a regular file")),
     }
+}
+
+/// The waits for the lock of a dead process, and the longest of all together.
+const LOCK_WAIT: Duration = Duration::from_millis(10);
+const LOCK_WAITS: u32 = 200;
+
+/// Locks a file until it is closed, or returns false if another process has the lock, which `lives` if
+/// that is known. A child has its parent's locks until its exec: if the parent is killed at that
+/// moment, the lock is free only a few milliseconds later, so the lock of a process of which nothing
+/// is known is waited for.
+pub fn lock(file: &File, lives: impl Fn() -> bool) -> io::Result<bool> {
+    for _ in 0..LOCK_WAITS {
+        match file.try_lock() {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if lives() => return Ok(false),
+            Err(TryLockError::WouldBlock) => {
+                #[expect(clippy::disallowed_methods, reason = "another process ends in real time")]
+                std::thread::sleep(LOCK_WAIT);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// Reads a regular file of at most so many bytes.

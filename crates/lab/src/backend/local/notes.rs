@@ -9,12 +9,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::Context;
-use nix::fcntl::{Flock, FlockArg};
+use results::regular;
 
-use super::lock::ORPHAN_ENDS_WITHIN;
 use crate::host::{self, RunId};
 use crate::{runtime, trust};
 
@@ -31,7 +29,7 @@ const LEADER: &str = "leader ";
 /// The note of a living run.
 #[derive(Debug)]
 pub(crate) struct Note {
-    file: Flock<File>,
+    file: File,
     path: PathBuf,
 }
 
@@ -42,9 +40,9 @@ impl Note {
         let path = runtime.join(format!("{NOTE}{run}"));
         let new = runtime.join(format!("{NEW}{run}"));
         let begin = || {
-            let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&new)?;
-            let mut file = Flock::lock(file, FlockArg::LockExclusiveNonblock)
-                .map_err(|(_, error)| std::io::Error::from(error))?;
+            let mut file =
+                OpenOptions::new().append(true).create_new(true).mode(0o600).open(&new)?;
+            file.try_lock()?;
             writeln!(file, "{FOLDER}{}", folder.display())?;
             // Locked before anybody looks at it.
             fs::rename(&new, &path)?;
@@ -97,17 +95,10 @@ pub(crate) fn left(runtime: &Path) -> Vec<Left> {
 
 /// Returns the note of a run, unless it lives.
 fn left_by(run: RunId, path: PathBuf) -> Option<Left> {
-    let mut file = trust::open(&path, OpenOptions::new().read(true).append(true)).ok()?;
-    let begun = host::now();
-    let file = loop {
-        file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(file) => break file,
-            // A child of the dead run may have its files for a moment.
-            Err((file, _)) if !run.is_alive() && host::now() - begun < ORPHAN_ENDS_WITHIN => file,
-            Err(_) => return None,
-        };
-        host::rest(Duration::from_millis(10));
-    };
+    let file = trust::open(&path, OpenOptions::new().read(true).append(true)).ok()?;
+    if !regular::lock(&file, || run.is_alive()).ok()? {
+        return None;
+    }
     let text = trust::read(&file).unwrap_or_default();
     let folder = text.lines().find_map(|line| line.strip_prefix(FOLDER)).map(PathBuf::from);
     let leaders = text.lines().filter_map(|line| Leader::parse(line.strip_prefix(LEADER)?));

@@ -1,5 +1,6 @@
 use std::fs;
 use std::thread;
+use std::time::Duration;
 
 use super::*;
 

@@ -70,7 +70,7 @@ pub(crate) fn read_files(resolved: &Resolved) -> anyhow::Result<BTreeMap<String,
 
 /// Returns the port at which the generator receives events, if it does.
 pub(crate) fn receiver(resolved: &Resolved) -> anyhow::Result<Option<u16>> {
-    let events = resolved.spec.workload.events.as_ref();
+    let events = resolved.spec.workload.events();
     let Some(address) = events.and_then(|events| events.receive.as_ref()) else {
         return Ok(None);
     };

@@ -7,11 +7,12 @@ use wire::url;
 use crate::backend::ForeignLoad;
 use crate::experiment::targets;
 use crate::spec::foreign_generator::{Values, filled, whole};
-use crate::spec::{BackendKind, Model, Resolved};
+use crate::spec::workload::ARGUMENTS;
+use crate::spec::{BackendKind, Foreign, Model, Resolved};
 
-pub use options::{Known, OPTIONS, Origin, SECRETS, UNTIL_MISSED};
+pub use options::{Known, Origin, SECRETS, UNTIL_MISSED, options};
 
-use options::{ARGUMENTS, Asked, Words};
+use options::{Asked, Words};
 
 mod options;
 
@@ -44,12 +45,11 @@ pub fn arguments(
 
 /// Returns the load of another generator, if the spec names one.
 pub fn foreign(resolved: &Resolved, targets: &[String], wanted: &Wanted) -> Option<ForeignLoad> {
-    let workload = &resolved.spec.workload;
-    let (command, parse) = workload.exec.as_ref().zip(workload.parse.as_ref())?;
+    let Foreign { exec, parse, .. } = resolved.spec.workload.foreign()?;
     let rate = wanted.rate;
     let url = targets.first().map_or("", String::as_str);
     let connections = resolved.spec.load.connections_at(rate);
-    let of = |length| filled(resolved, command, &Values { url, length, rate, connections });
+    let of = |length| filled(resolved, exec, &Values { url, length, rate, connections });
     Some(ForeignLoad {
         warm_up: (Nanos::ZERO < wanted.warm_up).then(|| of(wanted.warm_up)),
         command: of(wanted.measure),
@@ -75,24 +75,28 @@ pub fn fields(resolved: &Resolved) -> Vec<&'static str> {
     let (addresses, wanted) = (&[][..], &wanted);
     let asked = Asked { resolved, targets: &targets, addresses, wanted, only_checked: true };
     let set = |known: &Known| match known.origin {
-        Origin::Spec { field, words } if words(&asked) != Words::Absent => Some(field),
-        Origin::Spec { .. } | Origin::Runner { .. } | Origin::Nothing { .. } => None,
+        Origin::Spec { field, .. } | Origin::Workload { field }
+            if known.words(&asked) != Words::Absent =>
+        {
+            Some(field)
+        }
+        _ => None,
     };
-    OPTIONS.iter().filter_map(set).collect()
+    options().filter_map(|known| set(&known)).collect()
 }
 
 fn written(asked: &Asked<'_>) -> Vec<String> {
     let mut arguments = vec!["load".to_owned()];
-    for Known { name, origin } in OPTIONS {
-        let is_named = name.starts_with("--");
-        match origin.words(asked) {
+    for known in options() {
+        let name = known.name;
+        match known.words(asked) {
             Words::Absent => {}
-            Words::Flag => arguments.push((*name).to_owned()),
-            Words::Values(values) if is_named => {
-                arguments.extend(values.into_iter().flat_map(|value| [(*name).to_owned(), value]));
+            Words::Flag => arguments.push(name.to_owned()),
+            Words::Values(values) if name.starts_with("--") => {
+                arguments.extend(values.into_iter().flat_map(|value| [name.to_owned(), value]));
             }
             Words::Values(values) => {
-                arguments.extend((*name == ARGUMENTS).then(|| "--".to_owned()));
+                arguments.extend((name == ARGUMENTS).then(|| "--".to_owned()));
                 arguments.extend(values);
             }
         }

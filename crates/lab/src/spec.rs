@@ -24,7 +24,6 @@ pub use connections::{Connections, PerRate, Tls, TlsVersion};
 pub(crate) use deploy::REPLICAS;
 pub use deploy::Stage;
 pub use doctor::Doctor;
-pub use events::{EventMode, Events};
 pub use exchange::{Body, Exchange, Method, Sent, Statuses};
 pub use files::File;
 pub use foreign::{Files, Pattern, Port};
@@ -48,7 +47,7 @@ pub use sut::{
 };
 pub use texts::Addresses;
 pub(crate) use texts::{FOLDER, PORT, replicas_in};
-pub use workload::Workload;
+pub use workload::{EventMode, Events, Foreign, Workload};
 
 mod roles;
 
@@ -61,13 +60,12 @@ pub(crate) mod foreign_generator;
 mod sut;
 
 mod connections;
-mod events;
 mod files;
 mod load;
 mod monitor;
 mod pace;
 mod phases;
-mod workload;
+pub(crate) mod workload;
 
 mod compare;
 mod doctor;
@@ -232,7 +230,7 @@ impl Resolved {
         texts::check(self)?;
         deploy::check(self)?;
         load::check(self)?;
-        events::check(self)?;
+        workload::events::check(self)?;
         monitor::check(self)?;
         foreign_generator::check(self)?;
         let Spec { where_, sut, simulated, search, load, repeat, .. } = &self.spec;

@@ -5,7 +5,7 @@ use std::fs;
 
 use clap::{Arg, CommandFactory};
 use expect_test::expect;
-use lab::generator::{self, OPTIONS, Origin};
+use lab::generator::{self, Origin, options};
 use lab::spec::{self, Resolved};
 
 use super::*;
@@ -27,8 +27,8 @@ fn arguments() -> BTreeSet<String> {
 
 #[test]
 fn every_option_of_a_load_is_in_the_spec_or_on_the_short_list() {
-    let listed: BTreeSet<String> = OPTIONS.iter().map(|known| known.name.to_owned()).collect();
-    assert_eq!(listed.len(), OPTIONS.len(), "each option once");
+    let listed: BTreeSet<String> = options().map(|known| known.name.to_owned()).collect();
+    assert_eq!(listed.len(), options().count(), "each option once");
     let arguments = arguments();
     let forgotten: Vec<&String> = arguments.difference(&listed).collect();
     assert!(
@@ -43,9 +43,9 @@ fn every_option_of_a_load_is_in_the_spec_or_on_the_short_list() {
 /// The options that an experiment cannot set. A new one needs a reason that a user accepts.
 #[test]
 fn the_short_list_has_a_reason_for_each_option() {
-    let nothing = OPTIONS.iter().filter_map(|known| match known.origin {
+    let nothing = options().filter_map(|known| match known.origin {
         Origin::Nothing { because } => Some(format!("{}: {because}\n", known.name)),
-        Origin::Spec { .. } | Origin::Runner { .. } => None,
+        Origin::Spec { .. } | Origin::Workload { .. } | Origin::Runner { .. } => None,
     });
     expect![[r#"
         --header-file: workload.headers has ${env.NAME} for secrets
@@ -70,8 +70,8 @@ fn the_short_list_has_a_reason_for_each_option() {
 
 #[test]
 fn the_page_names_every_field_and_every_option() {
-    let missing = OPTIONS.iter().filter(|known| match known.origin {
-        Origin::Spec { field, .. } => {
+    let missing = options().filter(|known| match known.origin {
+        Origin::Spec { field, .. } | Origin::Workload { field } => {
             let section = ["load.", "workload."].iter().find_map(|s| field.strip_prefix(s));
             !PAGE.contains(&format!("`{}`", section.unwrap_or(field)))
         }
@@ -144,7 +144,8 @@ fn all_that_a_spec_can_say_is_understood() {
             used.extend(arguments);
         }
     }
-    let of_spec = OPTIONS.iter().filter(|known| matches!(known.origin, Origin::Spec { .. }));
+    let of_spec = options()
+        .filter(|known| matches!(known.origin, Origin::Spec { .. } | Origin::Workload { .. }));
     let options = of_spec.filter(|known| known.name.starts_with("--"));
     let untried: Vec<&str> =
         options.map(|known| known.name).filter(|name| !used.contains(*name)).collect();

@@ -389,7 +389,7 @@ impl Backend for Local {
         roles(resolved)?;
         resolved.check_secrets()?;
         self.secrets = resolved.secrets.clone();
-        if resolved.spec.workload.exec.is_some() {
+        if resolved.spec.workload.foreign().is_some() {
             // Nobody else's generator checks a load without making it; its program must be there.
             return digests::files(resolved, &self.host).map(drop).map_err(Stop::Question);
         }

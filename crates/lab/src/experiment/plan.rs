@@ -19,7 +19,7 @@ use crate::search;
 use crate::spec::{
     Arrivals, AtLeastOne, Between, Bracket, Component, Connections, Factor, Literal, Model,
     Offered, Order, PerRate, Question, Resolved, Role, Roles, Search, Start, Strategy, Sweep,
-    Until, Workload,
+    Until,
 };
 use crate::system::{self, System};
 use crate::trial::{self, Trial};
@@ -43,12 +43,12 @@ pub fn plan(resolved: &Resolved) -> anyhow::Result<String> {
     }
     line("system", format!("{}{}", system::describe(first), limits(first)));
     line("load", load(first));
-    let mut shown = vec![&first.spec.workload.exec];
+    let mut shown = vec![&first.spec.workload];
     for Question { resolved, .. } in &plan.questions {
-        let command = &resolved.spec.workload.exec;
-        if command.is_some() && !shown.contains(&command) {
+        let workload = &resolved.spec.workload;
+        if workload.foreign().is_some() && !shown.contains(&workload) {
             line("or", load(resolved));
-            shown.push(command);
+            shown.push(workload);
         }
     }
     let of_one_cell = plan.questions.iter().take_while(|question| question.cell == 0);
@@ -228,25 +228,14 @@ fn limits(resolved: &Resolved) -> String {
 
 fn load(resolved: &Resolved) -> String {
     let spec = &resolved.spec;
-    let Workload { script, mix, exec, events, .. } = &spec.workload;
-    let command = exec.as_ref().map(|command| command.0.join(" "));
-    let what = match (script, mix, spec.workload.path()) {
-        _ if command.is_some() => command.unwrap_or_default(),
-        (.., path) if events.is_some() => format!("events to {}", path.unwrap_or("/")),
-        (Some(script), ..) => script.clone(),
-        (None, Some(mix), _) => mix.clone(),
-        (None, None, Some(path)) => {
-            format!("{} {path}", spec.workload.method.as_deref().unwrap_or("GET"))
-        }
-        (None, None, None) => unreachable!("a workload is one of the kinds"),
-    };
+    let what = spec.workload.describe();
     let instances = match super::targets(resolved) {
         1 => String::new(),
         _ => "per instance: ".to_owned(),
     };
     let pacing = match (spec.load.model, spec.load.arrivals) {
         (Model::Closed, _) => "closed loop".to_owned(),
-        (Model::Open, _) if exec.is_some() => "arrivals of its own".to_owned(),
+        (Model::Open, _) if spec.workload.foreign().is_some() => "arrivals of its own".to_owned(),
         (Model::Open, Some(Arrivals(Distribution::Poisson))) => "Poisson arrivals".to_owned(),
         (Model::Open, Some(arrivals)) => format!("{arrivals} arrivals"),
         (Model::Open, None) => "starts as listed".to_owned(),

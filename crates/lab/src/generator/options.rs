@@ -5,18 +5,23 @@ use measure::Rate;
 use results::slo;
 
 use super::Wanted;
-use crate::spec::{Events, Literal, Load, Resolved, Tls, Workload};
+use crate::spec::workload::{self, Given, Workload};
+use crate::spec::{Literal, Load, Resolved, Tls};
 
 /// An option of `benchwright load`; an argument without a name is named by its value: `URL`.
+#[derive(Clone, Copy)]
 pub struct Known {
     pub name: &'static str,
     pub origin: Origin,
 }
 
 /// The source of an option in an experiment.
+#[derive(Clone, Copy)]
 pub enum Origin {
     /// A field of the spec, by its path.
     Spec { field: &'static str, words: Make },
+    /// A field of the workload, which its kind knows.
+    Workload { field: &'static str },
     /// The runner itself.
     Runner { from: &'static str, words: Make },
     /// Nothing: it is not for an experiment.
@@ -47,17 +52,22 @@ pub struct Asked<'a> {
     pub(super) only_checked: bool,
 }
 
-/// The option after which come the arguments of a script.
-pub(super) const ARGUMENTS: &str = "ARGS";
-
 /// The option that ends a load once its SLO is missed; it needs the whole load.
 pub const UNTIL_MISSED: &str = "--until-missed";
 
 /// The option that names the file with the values of secrets.
 pub const SECRETS: &str = "--secrets";
 
-/// All options, in the order of the command line.
-pub const OPTIONS: &[Known] = &[
+/// Returns all options, in the order of the command line: the arguments of a script are the last.
+pub fn options() -> impl Iterator<Item = Known> {
+    let of_workload = workload::options().into_iter();
+    let of_workload =
+        of_workload.map(|(name, field)| Known { name, origin: Origin::Workload { field } });
+    OF_LOAD.iter().copied().chain(of_workload).chain(UNUSED.iter().copied())
+}
+
+/// Those of the load, and of the runner.
+const OF_LOAD: &[Known] = &[
     runner("--dry-run", "the check before anything is deployed", |asked| flag(asked.only_checked)),
     runner("URL", "the endpoint of each instance, with the workload's path", |asked| {
         values(asked.targets)
@@ -155,49 +165,18 @@ pub const OPTIONS: &[Known] = &[
     spec("--kernel-timestamps", "load.kernel_timestamps", |asked| {
         flag(asked.load().kernel_timestamps)
     }),
-    spec("--method", "workload.method", |asked| asked.text(asked.workload().method.as_ref())),
-    spec("--header", "workload.headers", |asked| {
-        let fields = asked.workload().headers.iter().flat_map(|(name, texts)| {
-            texts.0.iter().map(move |text| format!("{name}: {}", asked.resolved.text(text, 1)))
-        });
-        values(&fields.collect::<Vec<_>>())
-    }),
     runner(SECRETS, "the values of ${env.NAME} come by a pipe", |asked| {
         value((!asked.resolved.secrets_of_load().is_empty()).then_some("-"))
     }),
-    spec("--body", "workload.body", |asked| asked.text(asked.workload().body.as_ref())),
-    spec("--body-file", "workload.body_file", |asked| {
-        asked.file(asked.workload().body_file.as_ref())
-    }),
-    spec("--mix", "workload.mix", |asked| asked.file(asked.workload().mix.as_ref())),
-    spec("--data", "workload.data", |asked| asked.file(asked.workload().data.as_ref())),
-    spec("--check", "workload.check", |asked| asked.text(asked.workload().check.as_ref())),
-    spec("--events", "workload.events", |asked| value(asked.events().map(|events| events.mode))),
-    spec("--event-type", "workload.events.type", |asked| {
-        value(asked.events().and_then(|events| events.kind.as_ref()))
-    }),
-    spec("--event-size", "workload.events.size", |asked| {
-        let size = asked.events().and_then(|events| events.size);
-        value(size.map(|size| format!("{}B", size.0.0)))
-    }),
-    spec("--receive", "workload.events.receive", |asked| {
-        asked.text(asked.events().and_then(|events| events.receive.as_ref()))
-    }),
-    spec("--receive-within", "workload.events.within", |asked| {
-        value(asked.events().and_then(|events| events.within).map(|within| within.written()))
-    }),
-    spec("--receive-refuse", "workload.events.refuse", |asked| {
-        value(asked.events().and_then(|events| events.refuse.as_ref()))
-    }),
-    spec("--script", "workload.script", |asked| asked.file(asked.workload().script.as_ref())),
     spec("--script-threads", "load.script_threads", |asked| {
-        let threads = asked.load().script_threads.filter(|_| asked.workload().script.is_some());
+        let is_script = matches!(asked.resolved.spec.workload, Workload::Script(_));
+        let threads = asked.load().script_threads.filter(|_| is_script);
         value(threads.map(|threads| threads.0))
     }),
-    spec(ARGUMENTS, "workload.args", |asked| {
-        let words = asked.workload().args.iter().map(|word| asked.resolved.text(word, 1));
-        values(&words.collect::<Vec<_>>())
-    }),
+];
+
+/// Those that an experiment does not use.
+const UNUSED: &[Known] = &[
     nothing("--header-file", "workload.headers has ${env.NAME} for secrets"),
     nothing("--no-tui", "the generator of an experiment has no terminal"),
     nothing("--part", "the backend divides a load between its generators"),
@@ -243,11 +222,12 @@ const fn nothing(name: &'static str, because: &'static str) -> Known {
     Known { name, origin: Origin::Nothing { because } }
 }
 
-impl Origin {
+impl Known {
     /// Returns the occurrences of the option in one load.
     pub(super) fn words(&self, asked: &Asked<'_>) -> Words {
-        match self {
+        match self.origin {
             Origin::Spec { words, .. } | Origin::Runner { words, .. } => words(asked),
+            Origin::Workload { .. } => asked.of_workload(self.name),
             Origin::Nothing { .. } => Words::Absent,
         }
     }
@@ -266,12 +246,15 @@ impl<'a> Asked<'a> {
         &self.resolved.spec.load
     }
 
-    fn workload(&self) -> &'a Workload {
-        &self.resolved.spec.workload
-    }
-
-    fn events(&self) -> Option<&'a Events> {
-        self.workload().events.as_ref()
+    fn of_workload(&self, option: &str) -> Words {
+        let set = self.resolved.spec.workload.set().into_iter().filter(|set| set.option == option);
+        let word = |given| match given {
+            Given::Text(text) | Given::Name(text) => self.resolved.text(text, 1),
+            Given::Field(name, text) => format!("{name}: {}", self.resolved.text(text, 1)),
+            Given::File(path) => self.resolved.path(path).display().to_string(),
+            Given::Plain(text) => text,
+        };
+        values(&set.flat_map(|set| set.given).map(word).collect::<Vec<_>>())
     }
 
     fn tls(&self) -> Option<&'a Tls> {

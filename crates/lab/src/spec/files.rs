@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use super::source::SpecError;
-use super::{Load, Resolved, Tls, Workload};
+use super::workload::Given;
+use super::{Load, Resolved, Tls};
 
 /// A file that the load needs.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,26 +19,29 @@ pub struct File {
 impl Resolved {
     /// Returns the files that the load needs, whose contents decide what is measured.
     pub fn files(&self) -> Vec<File> {
-        let Workload { script, mix, data, body_file, .. } = &self.spec.workload;
         let Load { trace, tls, .. } = &self.spec.load;
         let of_tls =
             |of: fn(&Tls) -> &Option<String>| tls.as_ref().and_then(|tls| of(tls).as_ref());
-        let named = [
-            ("workload.script", script.as_ref()),
-            ("workload.mix", mix.as_ref()),
-            ("workload.data", data.as_ref()),
-            ("workload.body_file", body_file.as_ref()),
+        let of_workload = self.spec.workload.set().into_iter().flat_map(|set| {
+            let files = set.given.into_iter().filter_map(|given| match given {
+                Given::File(path) => Some((set.field, path.to_owned())),
+                _ => None,
+            });
+            files.collect::<Vec<_>>()
+        });
+        let of_load = [
             ("load.trace", trace.as_ref()),
             ("load.tls.ca", of_tls(|tls| &tls.ca)),
             ("load.tls.cert", of_tls(|tls| &tls.cert)),
             ("load.tls.key", of_tls(|tls| &tls.key)),
         ];
-        let file = |(field, written): (&'static str, Option<&String>)| {
-            let written = written?.clone();
+        let of_load =
+            of_load.into_iter().filter_map(|(field, written)| Some((field, written?.clone())));
+        let file = |(field, written): (&'static str, String)| {
             let path = self.path(&written);
-            Some(File { field, written, path })
+            File { field, written, path }
         };
-        named.into_iter().filter_map(file).collect()
+        of_workload.chain(of_load).map(file).collect()
     }
 
     /// Returns a path of the spec as a path of this process.

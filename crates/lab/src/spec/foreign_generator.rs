@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::foreign::Pattern;
 use super::read::did_you_mean;
 use super::source::{Place, SpecError};
-use super::{Arrivals, BackendKind, Command, Model, Resolved, Start, texts};
+use super::{Arrivals, BackendKind, Command, Foreign, Model, Resolved, Start, texts};
 use crate::{experiment, generator};
 
 #[cfg(test)]
@@ -243,29 +243,12 @@ const FOLLOWED: [&str; 9] = [
     "slo",
 ];
 
-/// The workload's contradictions if another generator sends the requests.
-pub(super) fn wrong(has_exec: bool, has_parse: bool, has_others: bool) -> Option<&'static str> {
-    match (has_exec, has_parse, has_others) {
-        (true, true, false) => None,
-        (true, true, true) => Some(
-            "the generator of `exec` sends its own requests; remove script, args, mix, data, get, \
-             check, method, headers, body and body_file",
-        ),
-        (true, false, _) => Some(
-            "`exec` needs the reader of its output; add parse: wrk, wrk2, fortio, hey, or \
-             {regex: {…}}",
-        ),
-        (false, ..) => Some("`parse` reads the output of `exec`; add exec: [wrk, …, \"${url}\"]"),
-    }
-}
-
 /// Checks the rules between another generator and the rest of the spec.
 pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
-    let workload = &resolved.spec.workload;
-    let Some((command, parse)) = workload.exec.as_ref().zip(workload.parse.as_ref()) else {
+    let Some(Foreign { exec, parse, .. }) = resolved.spec.workload.foreign() else {
         return Ok(());
     };
-    let checked = Checked { resolved, command, parse, tool: parse.tool(&command.0) };
+    let checked = Checked { resolved, command: exec, parse, tool: parse.tool(&exec.0) };
     checked.texts()?;
     checked.place()?;
     checked.load()?;

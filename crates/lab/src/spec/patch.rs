@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::read::{self, Described, did_you_mean};
 use super::source::{Source, SpecError};
-use super::{Spec, secrets};
+use super::{Spec, secrets, workload};
 
 /// Stands between the names of profiles that are applied one after the other.
 const AND: char = '+';
@@ -80,65 +80,53 @@ fn patched(spec: &Spec, patches: &[&Value]) -> Result<Spec, (String, Described)>
 /// defaults, which the author of the patch never wrote and so does not remove.
 struct Choice {
     /// The field that is the choice, or whose presence is.
-    by: &'static str,
+    by: String,
     /// Returns true if the choice is another one, from the value before and the value of the patch.
     is_other: fn(Option<&Value>, &Value) -> bool,
     /// The mapping that has the fields.
     of: &'static str,
     /// The fields that the other choice does not have, or that mean something else in it.
-    drops: &'static str,
+    drops: Vec<&'static str>,
 }
 
-const fn choice(
-    by: &'static str,
-    is_other: fn(Option<&Value>, &Value) -> bool,
-    of: &'static str,
-    drops: &'static str,
-) -> Choice {
-    Choice { by, is_other, of, drops }
+fn choices() -> impl Iterator<Item = Choice> {
+    let listed = CHOICES.into_iter().map(|(by, is_other, of, drops)| Choice {
+        by: by.to_owned(),
+        is_other,
+        of,
+        drops: drops.split(' ').collect(),
+    });
+    let of_kinds = workload::choices().map(|(key, drops)| Choice {
+        by: format!("/workload/{key}"),
+        is_other: appears,
+        of: "/workload",
+        drops,
+    });
+    listed.chain(of_kinds.filter(|choice| choice.by != KEPT_BY_SOME))
 }
 
-const CHOICES: [Choice; 20] = [
-    choice("/load/model", differs, "/load", "arrivals rate shape speed think trace"),
-    choice("/load/rate", appears, "/load", "shape speed trace"),
-    choice("/load/shape", appears, "/load", "rate speed trace"),
-    choice("/load/trace", appears, "/load", "arrivals rate shape"),
-    choice("/search/strategy", is_or_was_sweep, "/search", "confirm precision result step stop"),
-    choice("/search/strategy", differs, "/search", "confirm"),
-    choice("/search/range", appears, "/search", "start"),
-    choice("/search/start", appears, "/search", "range"),
-    choice("/where/backend", is_or_was_cluster, "/where/roles/sut", "cpus nodes"),
-    choice("/where/backend", is_or_was_cluster, "/where/roles/load", "cpus nodes"),
-    choice("/where/backend", is_or_was_external, "/sut", "deploy endpoint replicas"),
-    choice("/workload/script", appears, "/workload", "check data events exec get mix parse"),
-    choice(
-        "/workload/mix",
-        appears,
-        "/workload",
-        "args body body_file check events exec get method parse path script",
-    ),
-    choice(
-        "/workload/get",
-        appears,
-        "/workload",
-        "args body body_file data events exec method mix parse path script",
-    ),
-    choice("/workload/path", appears, "/workload", "data get mix"),
-    choice("/workload/method", appears, "/workload", "data get mix"),
-    choice("/workload/body", appears, "/workload", "body_file"),
-    choice("/workload/body_file", appears, "/workload", "body"),
-    choice(
-        "/workload/events",
-        appears,
-        "/workload",
-        "args body body_file check data exec get method mix parse script",
-    ),
-    choice(
-        "/workload/exec",
-        appears,
-        "/workload",
-        "args body body_file check data events get headers method mix script",
-    ),
+/// The path of a request; that of a script, of events or of another generator is its own.
+const KEPT_BY_SOME: &str = "/workload/path";
+
+type Listed = (&'static str, fn(Option<&Value>, &Value) -> bool, &'static str, &'static str);
+
+const CHOICES: [Listed; 16] = [
+    ("/load/model", differs, "/load", "arrivals rate shape speed think trace"),
+    ("/load/rate", appears, "/load", "shape speed trace"),
+    ("/load/shape", appears, "/load", "rate speed trace"),
+    ("/load/trace", appears, "/load", "arrivals rate shape"),
+    ("/search/strategy", is_or_was_sweep, "/search", "confirm precision result step stop"),
+    ("/search/strategy", differs, "/search", "confirm"),
+    ("/search/range", appears, "/search", "start"),
+    ("/search/start", appears, "/search", "range"),
+    ("/where/backend", is_or_was_cluster, "/where/roles/sut", "cpus nodes"),
+    ("/where/backend", is_or_was_cluster, "/where/roles/load", "cpus nodes"),
+    ("/where/backend", is_or_was_external, "/sut", "deploy endpoint replicas"),
+    ("/workload/get", appears, "/workload", "body body_file method path"),
+    (KEPT_BY_SOME, appears, "/workload", "data get mix"),
+    ("/workload/method", appears, "/workload", "data get mix"),
+    ("/workload/body", appears, "/workload", "body_file"),
+    ("/workload/body_file", appears, "/workload", "body"),
 ];
 
 fn appears(before: Option<&Value>, _: &Value) -> bool {
@@ -164,20 +152,20 @@ fn is_or_was_external(before: Option<&Value>, after: &Value) -> bool {
 /// Changes a spec by patches, one after the other. If they choose otherwise, the fields of the choice before
 /// are dropped first; what the patches themselves contain stays.
 pub(super) fn change(document: &mut Value, patches: &[&Value]) {
-    let chosen = |by| patches.iter().rev().find_map(|patch| patch.pointer(by));
-    let is_other = |choice: &&Choice| {
-        let after = chosen(choice.by).filter(|after| !after.is_null());
-        after.is_some_and(|after| (choice.is_other)(document.pointer(choice.by), after))
+    let chosen = |by: &str| patches.iter().rev().find_map(|patch| patch.pointer(by));
+    let is_other = |choice: &Choice| {
+        let after = chosen(&choice.by).filter(|after| !after.is_null());
+        after.is_some_and(|after| (choice.is_other)(document.pointer(&choice.by), after))
     };
-    let others: Vec<&Choice> = CHOICES.iter().filter(is_other).collect();
+    let others: Vec<Choice> = choices().filter(is_other).collect();
     for Choice { by, of, drops, .. } in others {
         let Some(fields) = document.pointer_mut(of).and_then(Value::as_object_mut) else {
             continue;
         };
-        for dropped in drops.split(' ') {
+        for dropped in drops {
             let value = fields.shift_remove(dropped);
             // A GET is a request of a path, whose method another one replaces.
-            if let Some(path) = value.filter(|_| (*by, dropped) == ("/workload/method", "get")) {
+            if let Some(path) = value.filter(|_| (&*by, dropped) == ("/workload/method", "get")) {
                 fields.insert("path".to_owned(), path);
             }
         }

@@ -1,8 +1,9 @@
 //! The JSON Schema of an experiment file, by which editors complete and check it. It is derived from
 //! the types that read the file, and their comments are its descriptions.
 //!
-//! It accepts every file that the reader accepts, apart from tags of YAML and from choices that are
-//! written as a mapping with nothing in it (`backend: {local: }`). The reader knows more rules, above
+//! It accepts every file that the reader accepts, apart from tags of YAML, from choices that are
+//! written as a mapping with nothing in it (`backend: {local: }`), and from fields of another kind of
+//! workload with nothing in them (`{get: /, script: }`). The reader knows more rules, above
 //! all those between fields.
 
 use std::borrow::Cow;
@@ -160,6 +161,15 @@ impl Patches<'_> {
                     Value::Object(fields.iter().map(field).collect())
                 }
                 ("additionalProperties", Value::Object(_)) => or_null(self.patch(value)),
+                ("anyOf", Value::Array(choices)) if let Some(fields) = self.fields(choices) => {
+                    // A patch may remove the fields of one choice and set those of another.
+                    let all = json!({
+                        "type": "object", "properties": fields, "additionalProperties": false
+                    });
+                    let Value::Object(all) = self.patch(&all) else { continue };
+                    patch.extend(all);
+                    continue;
+                }
                 ("anyOf" | "oneOf", Value::Array(choices)) => {
                     // Without required fields, more than one choice may fit.
                     let choices: Vec<Value> =
@@ -172,6 +182,19 @@ impl Patches<'_> {
             patch.insert(key.clone(), value);
         }
         Value::Object(patch)
+    }
+
+    /// Returns the fields of all choices, if each is a mapping with fields.
+    fn fields(&self, choices: &[Value]) -> Option<Map<String, Value>> {
+        let mut all = Map::new();
+        for choice in choices {
+            let name = choice["$ref"].as_str()?.rsplit('/').next()?;
+            let fields = self.of.get(name)?["properties"].as_object()?;
+            for (field, of) in fields {
+                all.entry(field).or_insert_with(|| of.clone());
+            }
+        }
+        Some(all)
     }
 
     /// Returns the path of the definition of a patch; if it is the same as that at `path`, `path`.

@@ -91,7 +91,7 @@ fn a_minimal_spec_needs_only_an_address_and_a_load() {
                 sut: {endpoint: \"http://127.0.0.1:8080\"}\n\
                 load: {model: open, rate: 500/s}\n";
     let spec = read(text, None, &[]).unwrap().spec;
-    assert_eq!(spec.workload.get.as_deref(), Some("/"));
+    assert_eq!(spec.workload.describe(), "GET /");
     let phases = &spec.phases;
     assert_eq!(*phases.settle, Nanos::ZERO);
     assert_eq!(*phases.warm_up.fixed, Nanos::SECOND);
@@ -104,7 +104,7 @@ fn a_minimal_spec_needs_only_an_address_and_a_load() {
 
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
     let script = format!("workload.script={file}");
-    assert_eq!(read(text, None, &[&script]).unwrap().spec.workload.script.as_deref(), Some(file));
+    assert_eq!(read(text, None, &[&script]).unwrap().spec.workload.describe(), file);
 }
 
 #[test]
@@ -768,7 +768,7 @@ fn a_patch_that_chooses_otherwise_drops_what_belongs_to_the_choice_before() {
     };
     assert_eq!(bracket.precision, Share(0.01));
     let posted = read(&workload("get: /x"), None, &["workload.method=POST"]).unwrap().spec.workload;
-    assert_eq!((posted.get, posted.path.as_deref()), (None, Some("/x")));
+    assert_eq!(posted.describe(), "POST /x");
 }
 
 #[test]

@@ -8,8 +8,9 @@ use results::secrets::{self, ENV};
 
 use super::read::did_you_mean;
 use super::source::SpecError;
+use super::workload::Given;
 use super::{
-    Action, Component, Exchange, Helm, Load, Monitor, Prometheus, Resolved, Spec, Step, Workload,
+    Action, Component, Exchange, Foreign, Helm, Load, Monitor, Prometheus, Resolved, Spec, Step,
 };
 
 /// The addresses of the replicas of each step, by its name: `127.0.0.1:7001,127.0.0.1:7002`.
@@ -107,9 +108,10 @@ fn check_commands(resolved: &Resolved, addresses: &Addresses) -> Result<(), Spec
     let remedy = "the process list shows commands to everybody; give it by `environment`";
     check_without_secrets(resolved, words, addresses, remedy)?;
     // Its command has the URL of the endpoint, too.
-    let Workload { exec, get, path, .. } = &resolved.spec.workload;
-    let urls = sut.endpoint.0.iter().chain(get).chain(path).cloned();
-    let exec = exec.iter().flat_map(|command| command.0.iter().cloned().chain(urls.clone()));
+    let exec =
+        resolved.spec.workload.foreign().into_iter().flat_map(|Foreign { exec, path, .. }| {
+            exec.0.iter().chain(&sut.endpoint.0).chain(path).cloned()
+        });
     let remedy = "the process list shows commands to everybody; this generator has the environment of \
                   benchwright, and can read it there";
     check_without_secrets(resolved, exec, addresses, remedy)
@@ -117,17 +119,17 @@ fn check_commands(resolved: &Resolved, addresses: &Addresses) -> Result<(), Spec
 
 /// Checks that no name has a secret: of a file, of an object of a cluster, or one that TLS shows.
 fn check_names(resolved: &Resolved, addresses: &Addresses) -> Result<(), SpecError> {
-    let Workload { script, mix, data, body_file, method, events, .. } = &resolved.spec.workload;
     let Load { trace, tls, .. } = &resolved.spec.load;
+    let of_workload = resolved.spec.workload.set().into_iter().flat_map(|set| set.given);
+    let of_workload = of_workload.filter(Given::is_name).filter_map(|given| given.text());
     let of_tls = tls.iter().flat_map(|tls| [&tls.ca, &tls.cert, &tls.key, &tls.sni]).flatten();
-    let receive = events.iter().filter_map(|events| events.receive.as_ref());
-    let of_load = [script, mix, data, body_file, method, trace].into_iter().flatten();
     let charts = resolved.spec.sut.components().filter_map(Component::chart);
     let of_charts = charts.flat_map(Helm::names);
     let changed = actions(resolved).flat_map(|action| {
         action.changed_texts().into_iter().map(str::to_owned).collect::<Vec<_>>()
     });
-    let names = of_load.chain(of_tls).chain(receive).chain(of_charts).cloned().chain(changed);
+    let names = trace.iter().chain(of_tls).chain(of_charts).cloned().chain(changed);
+    let names = of_workload.map(str::to_owned).chain(names);
     let remedy = "only header fields, bodies, URLs and their paths, checks, arguments of a script, \
                   files and environments of components, and values of charts may have one";
     check_without_secrets(resolved, names, addresses, remedy)
@@ -209,21 +211,19 @@ fn others(resolved: &Resolved) -> impl Iterator<Item = &str> {
     let spec = &resolved.spec;
     let readiness = spec.sut.components().filter_map(Component::ready).chain([&spec.sut.ready]);
     let ready = readiness.filter_map(|ready| ready.get.as_deref());
-    let words = spec.sut.endpoint.0.iter().chain(&spec.workload.script);
-    let words =
-        words.chain(&spec.workload.args).chain(&spec.workload.get).chain(&spec.workload.path);
-    let words = words.chain(of_all_targets(resolved));
     let monitors = spec.monitor.iter().map(|Monitor::Prometheus(Prometheus { url, .. })| url);
-    let words = words.chain(monitors);
-    let smoke = spec.sut.smoke.iter().flat_map(Exchange::texts);
-    smoke.chain(ready).chain(words.map(String::as_str))
+    let words = spec.sut.endpoint.0.iter().chain(monitors).map(String::as_str);
+    let words = words.chain(spec.workload.path()).chain(of_all_targets(resolved));
+    spec.sut.smoke.iter().flat_map(Exchange::texts).chain(ready).chain(words)
 }
 
 /// Returns the texts of the load that are the same for all targets.
-fn of_all_targets(resolved: &Resolved) -> impl Iterator<Item = &String> {
+fn of_all_targets(resolved: &Resolved) -> impl Iterator<Item = &str> {
     let Load { trace, tls, .. } = &resolved.spec.load;
     let of_tls = tls.iter().flat_map(|tls| [&tls.ca, &tls.cert, &tls.key, &tls.sni]).flatten();
-    resolved.spec.workload.common_texts().chain(trace).chain(of_tls)
+    let of_workload = resolved.spec.workload.set().into_iter().flat_map(|set| set.given);
+    let of_workload = of_workload.filter_map(|given| given.text());
+    of_workload.chain(trace.iter().chain(of_tls).map(String::as_str))
 }
 
 /// Checks that no text that all targets share depends on the instance.

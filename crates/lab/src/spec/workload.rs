@@ -1,111 +1,259 @@
-//! The requests that are sent.
+//! The requests that are sent, by kind. A new kind is a file here, with its fields in [`Written`] and a
+//! row in [`KINDS`]: all else follows from these.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use wire::http1::{check_field, check_method};
 
-use super::{Command, Events, Parse, Texts, foreign_generator};
+use super::{Command, Parse, Texts};
+pub use events::{EventMode, Events};
+pub use foreign::Foreign;
+pub(crate) use script::ARGUMENTS;
+
+pub(super) mod events;
+mod foreign;
+mod mix;
+mod request;
+mod script;
+
+use events::EventLoad;
+use mix::Mix;
+use request::Request;
+use script::Script;
 
 #[cfg(test)]
 mod tests;
 
-/// The requests that are sent: those of a script, those of a mix, a single one that is repeated, or
+/// The requests that are sent: a single one that is repeated, those of a script or of a mix, events, or
 /// those of another load generator.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
-#[serde(try_from = "WrittenWorkload")]
-#[schemars(!try_from, deny_unknown_fields)]
-pub struct Workload {
-    /// A Lua file in wrk's format.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub script: Option<String>,
-    /// The arguments of the script.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default)]
-    pub args: Vec<String>,
-    /// The path of a single GET that is repeated.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub get: Option<String>,
-    /// The path of a single request with any method, or of the URL that a script is given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
-    /// A file of weighted requests.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mix: Option<String>,
-    /// A table for the mix.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub data: Option<String>,
-    /// The rules that each response must meet.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub check: Option<String>,
-    /// The method of a single request.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub method: Option<String>,
-    /// The header fields of every request; a list is a field that is repeated.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(default)]
-    pub headers: BTreeMap<String, Texts>,
-    /// The body of a single request.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub body: Option<String>,
-    /// A file with the body of a single request.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub body_file: Option<String>,
-    /// Events in place of other requests; they need an open loop.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub events: Option<Events>,
-    /// The command of another load generator, which makes the load in place of ours. `${url}`,
-    /// `${duration}`, `${duration_s}`, `${rate}` and `${connections}` are replaced in each trial.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub exec: Option<Command>,
-    /// The reader of its output.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parse: Option<Parse>,
+#[serde(try_from = "Written", untagged)]
+#[schemars(!try_from)]
+pub enum Workload {
+    /// A single request that is repeated.
+    Request(Request),
+    /// The requests of a Lua script.
+    Script(Script),
+    /// The weighted requests of a file.
+    Mix(Mix),
+    /// Events.
+    Events(EventLoad),
+    /// The requests of another load generator.
+    Foreign(Foreign),
 }
 
-impl Default for Workload {
-    fn default() -> Workload {
-        Workload {
-            script: None,
-            args: Vec::new(),
-            get: Some("/".to_owned()),
-            path: None,
-            mix: None,
-            data: None,
-            check: None,
-            method: None,
-            headers: BTreeMap::new(),
-            body: None,
-            body_file: None,
-            events: None,
-            exec: None,
-            parse: None,
+/// The kinds; where a workload has the keys of several, the first is taken for it.
+static KINDS: [KindOf; 5] = [foreign::KIND, events::KIND, script::KIND, mix::KIND, request::KIND];
+
+impl Workload {
+    fn kind(&self) -> &dyn Kind {
+        match self {
+            Workload::Request(request) => request,
+            Workload::Script(script) => script,
+            Workload::Mix(mix) => mix,
+            Workload::Events(events) => events,
+            Workload::Foreign(foreign) => foreign,
+        }
+    }
+
+    /// Returns the path that is appended to the URL of the endpoint.
+    pub fn path(&self) -> Option<&str> {
+        self.kind().path()
+    }
+
+    /// Returns what it gives the generator, in the order of the options.
+    pub fn set(&self) -> Vec<Set<'_>> {
+        self.kind().set()
+    }
+
+    /// Returns the requests in a few words, for a plan.
+    pub fn describe(&self) -> String {
+        self.kind().describe()
+    }
+
+    pub fn events(&self) -> Option<&Events> {
+        match self {
+            Workload::Events(EventLoad { events, .. }) => Some(events),
+            _ => None,
+        }
+    }
+
+    pub fn foreign(&self) -> Option<&Foreign> {
+        match self {
+            Workload::Foreign(foreign) => Some(foreign),
+            _ => None,
         }
     }
 }
 
-impl Workload {
-    /// Returns the path that is appended to the URL of the endpoint.
-    pub fn path(&self) -> Option<&str> {
-        self.get.as_deref().or(self.path.as_deref())
-    }
-
-    /// Returns the texts that are the same for all targets, so that none may depend on one.
-    pub(super) fn common_texts(&self) -> impl Iterator<Item = &String> {
-        let files = [&self.mix, &self.data, &self.body_file];
-        let texts = [&self.check, &self.method, &self.body];
-        let receive = self.events.as_ref().and_then(|events| events.receive.as_ref());
-        let fields = self.headers.values().flat_map(|values| &values.0);
-        files.into_iter().chain(texts).flatten().chain(receive).chain(fields)
+impl Default for Workload {
+    fn default() -> Workload {
+        Workload::Request(Request { get: Some("/".to_owned()), ..Request::default() })
     }
 }
 
-#[derive(Deserialize)]
+/// What each kind says of itself.
+trait Kind {
+    fn path(&self) -> Option<&str>;
+    fn set(&self) -> Vec<Set<'_>>;
+    fn describe(&self) -> String;
+}
+
+/// A kind as it is written.
+pub(super) struct KindOf {
+    /// The fields by which it is known.
+    keys: &'static [&'static str],
+    /// Its name in a message: `a script`
+    name: &'static str,
+    fields: &'static [&'static str],
+    /// The options that its fields may set, each with its field.
+    pub(super) options: fn() -> Vec<(&'static str, &'static str)>,
+    /// Returns why it cannot have the field of another kind, if there is more to say than that it is of
+    /// another kind.
+    refuses: fn(&str) -> Option<&'static str>,
+    /// What is said of its own fields in another kind.
+    own: &'static [(&'static str, &'static str)],
+    read: fn(Value) -> Result<Workload, String>,
+}
+
+/// An option of the generator, the field of the spec that sets it, and how.
+struct Sets<T: 'static> {
+    option: &'static str,
+    field: &'static str,
+    given: for<'a> fn(&'a T) -> Vec<Given<'a>>,
+}
+
+const fn sets<T>(
+    option: &'static str,
+    field: &'static str,
+    given: for<'a> fn(&'a T) -> Vec<Given<'a>>,
+) -> Sets<T> {
+    Sets { option, field, given }
+}
+
+impl<T> Sets<T> {
+    fn all<'a>(list: &[Sets<T>], kind: &'a T) -> Vec<Set<'a>> {
+        let set =
+            |of: &Sets<T>| Set { option: of.option, field: of.field, given: (of.given)(kind) };
+        list.iter().map(set).filter(|set| !set.given.is_empty()).collect()
+    }
+
+    fn names(list: &[Sets<T>]) -> Vec<(&'static str, &'static str)> {
+        list.iter().map(|of| (of.option, of.field)).collect()
+    }
+}
+
+/// An option of the generator that a field sets, with its occurrences.
+pub struct Set<'a> {
+    pub option: &'static str,
+    /// The path of the field: `workload.mix`
+    pub field: &'static str,
+    pub given: Vec<Given<'a>>,
+}
+
+/// One occurrence of an option.
+pub enum Given<'a> {
+    /// A text that may have variables and secrets.
+    Text(&'a str),
+    /// The value of a header field, a text too.
+    Field(&'a str, &'a str),
+    /// A text that may have variables.
+    Name(&'a str),
+    /// The path of a file, a name too; it is relative to the folder of the spec.
+    File(&'a str),
+    /// As it is.
+    Plain(String),
+}
+
+impl<'a> Given<'a> {
+    /// Returns the text as it is written, if it may have variables.
+    pub fn text(&self) -> Option<&'a str> {
+        match self {
+            Given::Text(text) | Given::Field(_, text) | Given::Name(text) | Given::File(text) => {
+                Some(text)
+            }
+            Given::Plain(_) => None,
+        }
+    }
+
+    /// Returns true if a secret in it would be shown.
+    pub fn is_name(&self) -> bool {
+        matches!(self, Given::Name(_) | Given::File(_))
+    }
+}
+
+fn text(text: &Option<String>) -> Vec<Given<'_>> {
+    text.iter().map(|text| Given::Text(text)).collect()
+}
+
+fn name(text: &Option<String>) -> Vec<Given<'_>> {
+    text.iter().map(|text| Given::Name(text)).collect()
+}
+
+fn file(path: &Option<String>) -> Vec<Given<'_>> {
+    path.iter().map(|path| Given::File(path)).collect()
+}
+
+fn plain(value: Option<impl ToString>) -> Vec<Given<'static>> {
+    value.iter().map(|value| Given::Plain(value.to_string())).collect()
+}
+
+/// The header fields of every request.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(try_from = "BTreeMap<String, Texts>")]
+pub struct Headers(BTreeMap<String, Texts>);
+
+impl Headers {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn given(&self) -> Vec<Given<'_>> {
+        let fields = self.0.iter().flat_map(|(name, texts)| {
+            texts.0.iter().map(|text| Given::Field(name.as_str(), text.as_str()))
+        });
+        fields.collect()
+    }
+}
+
+impl TryFrom<BTreeMap<String, Texts>> for Headers {
+    type Error = String;
+    fn try_from(fields: BTreeMap<String, Texts>) -> Result<Headers, String> {
+        for (name, values) in &fields {
+            values.0.iter().try_for_each(|value| check_field(name, value))?;
+        }
+        Ok(Headers(fields))
+    }
+}
+
+/// Checks the parts of a single request.
+fn check_request(
+    method: &Option<String>,
+    body: &Option<String>,
+    body_file: &Option<String>,
+) -> Result<(), String> {
+    if body.is_some() && body_file.is_some() {
+        return Err("`body` and `body_file` both set the body; remove one of them".to_owned());
+    }
+    match method {
+        Some(method) if check_method(method).is_err() => {
+            Err("a method is one word; write for example PUT".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The fields of all kinds. They are read first, so that an error in one has its place; then all that are
+/// there are read again, as those of one kind.
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenWorkload {
+struct Written {
     script: Option<String>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     args: Vec<String>,
     get: Option<String>,
     path: Option<String>,
@@ -113,8 +261,8 @@ struct WrittenWorkload {
     data: Option<String>,
     check: Option<String>,
     method: Option<String>,
-    #[serde(default)]
-    headers: BTreeMap<String, Texts>,
+    #[serde(default, skip_serializing_if = "Headers::is_empty")]
+    headers: Headers,
     body: Option<String>,
     body_file: Option<String>,
     events: Option<Events>,
@@ -122,118 +270,68 @@ struct WrittenWorkload {
     parse: Option<Parse>,
 }
 
-impl TryFrom<WrittenWorkload> for Workload {
+impl TryFrom<Written> for Workload {
     type Error = String;
-    fn try_from(written: WrittenWorkload) -> Result<Workload, String> {
-        if let Some(wrong) = wrong(&written) {
-            return Err(wrong.to_owned());
+    fn try_from(written: Written) -> Result<Workload, String> {
+        let Ok(Value::Object(mut fields)) = serde_json::to_value(written) else {
+            unreachable!("a workload is a mapping of plain data")
+        };
+        fields.retain(|_, value| !value.is_null());
+        let is_of = |kind: &&KindOf| kind.keys.iter().any(|key| fields.contains_key(*key));
+        let Some(kind) = KINDS.iter().find(is_of) else {
+            return Err("a workload is `script: file.lua`, `mix: file.jsonl`, `get: /path`, a \
+                        `method` with its `path`, `events: {…}`, or `exec: [wrk, …]` with \
+                        `parse: wrk`"
+                .to_owned());
+        };
+        match fields.keys().find(|field| !kind.fields.contains(&field.as_str())) {
+            Some(field) => Err(kind.contradiction(field)),
+            None => (kind.read)(Value::Object(fields)),
         }
-        for (name, values) in &written.headers {
-            values.0.iter().try_for_each(|value| check_field(name, value))?;
-        }
-        let WrittenWorkload {
-            script,
-            args,
-            get,
-            path,
-            mix,
-            data,
-            check,
-            method,
-            headers,
-            body,
-            body_file,
-            events,
-            exec,
-            parse,
-        } = written;
-        Ok(Workload {
-            script,
-            args,
-            get,
-            path,
-            mix,
-            data,
-            check,
-            method,
-            headers,
-            body,
-            body_file,
-            events,
-            exec,
-            parse,
-        })
     }
 }
 
-/// Returns the first contradiction between the fields.
-fn wrong(written: &WrittenWorkload) -> Option<&'static str> {
-    let WrittenWorkload { script, args, get, path, mix, data, check, method, .. } = written;
-    let WrittenWorkload { headers, body, body_file, events, exec, parse, .. } = written;
-    let of_a_request = method.is_some() || body.is_some() || body_file.is_some();
-    if exec.is_some() || parse.is_some() {
-        let of_ours = script.is_some() || mix.is_some() || get.is_some() || of_a_request;
-        let of_parts = !args.is_empty() || data.is_some() || check.is_some() || !headers.is_empty();
-        let has_others = of_ours || of_parts || events.is_some();
-        return foreign_generator::wrong(exec.is_some(), parse.is_some(), has_others);
-    }
-    if let Some(events) = events {
-        if script.is_some() || mix.is_some() || get.is_some() || of_a_request || check.is_some() {
-            return Some(
-                "`events` are the requests of a workload; beside them only `path` and `headers` are \
-                 possible",
-            );
+impl KindOf {
+    /// Returns why a workload of this kind cannot have the field of another one.
+    fn contradiction(&self, field: &str) -> String {
+        if let Some(why) = (self.refuses)(field) {
+            return why.to_owned();
         }
-        if events.receive.is_none() && (events.within.is_some() || events.refuse.is_some()) {
-            return Some("`within` and `refuse` are of a receiver; add `receive: ADDRESS:PORT`");
+        let of_another = KINDS.iter().find_map(|other| {
+            let own = other.own.iter().find(|(own, _)| *own == field);
+            let is_key = other.keys.contains(&field);
+            let either = || {
+                format!("a workload is either {} or {}; remove one of them", self.name, other.name)
+            };
+            own.map(|(_, why)| (*why).to_owned()).or_else(|| is_key.then(either))
+        });
+        of_another.unwrap_or_else(|| format!("{} has no `{field}`; remove it", self.name))
+    }
+}
+
+/// Reads the fields of a kind, none of which is of another.
+fn read<T: DeserializeOwned>(fields: Value) -> T {
+    serde_json::from_value(fields).expect("each field was read, and is of this kind")
+}
+
+/// Returns the options that the fields of a workload may set, each once, with their fields.
+pub(crate) fn options() -> Vec<(&'static str, &'static str)> {
+    let mut all: Vec<(&str, &str)> = Vec::new();
+    for kind in KINDS.iter().rev() {
+        for option in (kind.options)() {
+            if !all.contains(&option) {
+                all.push(option);
+            }
         }
-        return None;
     }
-    match (script, mix, get) {
-        (Some(_), _, Some(_)) => {
-            return Some("a workload is either a script or one GET; remove one of them");
-        }
-        (None, Some(_), Some(_)) => {
-            return Some("a workload is either a mix or one GET; remove one of them");
-        }
-        (Some(_), Some(_), None) => {
-            return Some("a workload is either a script or a mix; remove one of them");
-        }
-        (None, None, Some(_)) if path.is_some() || method.is_some() => {
-            return Some(
-                "`get` is a path with the method GET; for another method write `method` and `path`",
-            );
-        }
-        (None, None, None) if path.is_none() => {
-            return Some(
-                "a workload is `script: file.lua`, `mix: file.jsonl`, `get: /path`, a `method` with \
-                 its `path`, `events: {…}`, or `exec: [wrk, …]` with `parse: wrk`",
-            );
-        }
-        _ => {}
-    }
-    if script.is_none() && !args.is_empty() {
-        return Some("`args` belong to a script");
-    }
-    if script.is_some() && check.is_some() {
-        return Some(
-            "a script checks responses itself, in its function `response`; remove `check`",
-        );
-    }
-    if mix.is_none() && data.is_some() {
-        return Some("`data` is the table of a mix; add `mix: file.jsonl`");
-    }
-    if mix.is_some() && (of_a_request || check.is_some() || path.is_some()) {
-        return Some(
-            "each line of a mix has its own method, target, body and check; remove method, path, \
-             body, body_file and check here",
-        );
-    }
-    if body.is_some() && body_file.is_some() {
-        return Some("`body` and `body_file` both set the body; remove one of them");
-    }
-    if method.as_ref().is_some_and(|method| check_method(method).is_err()) {
-        return Some("a method is one word; write for example PUT");
-    }
-    None
+    all
+}
+
+/// Returns the fields by which a kind is chosen, each with those that only other kinds have.
+pub(super) fn choices() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+    let all = || KINDS.iter().flat_map(|kind| kind.fields.iter().copied());
+    KINDS.iter().flat_map(move |kind| {
+        let others = move || all().filter(|field| !kind.fields.contains(field)).collect();
+        kind.keys.iter().map(move |key| (*key, others()))
+    })
 }

@@ -10,7 +10,7 @@ use measure::Nanos;
 
 use crate::Host;
 use crate::spec::foreign_generator::{Values, filled};
-use crate::spec::{Component, File, Resolved};
+use crate::spec::{Component, File, Foreign, Resolved};
 
 #[cfg(test)]
 mod tests;
@@ -68,18 +68,13 @@ pub(super) fn files(resolved: &Resolved, host: &Host) -> anyhow::Result<BTreeMap
         ));
     }
     // Whatever file a generator is given may decide what it sends.
-    if let Some(command) = &resolved.spec.workload.exec {
-        let written = &command.0[0];
+    if let Some(Foreign { exec, .. }) = resolved.spec.workload.foreign() {
+        let written = &exec.0[0];
         if written != "benchwright" {
             files.insert(format!("generator {written}"), found(written, "exec", resolved)?);
         }
         let values = Values { url: "", length: Nanos::ZERO, rate: None, connections: 1 };
-        files.extend(named(
-            "workload.exec",
-            &filled(resolved, command, &values),
-            resolved,
-            u64::MAX,
-        ));
+        files.extend(named("workload.exec", &filled(resolved, exec, &values), resolved, u64::MAX));
     }
     for File { field, path, .. } in resolved.files() {
         if field == "workload.mix" {

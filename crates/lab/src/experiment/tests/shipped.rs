@@ -281,7 +281,7 @@ fn shipped_specs_plan() {
           ask      GET http://front/wrk2-api/user-timeline/read?user_id=1&start=0&stop=10 → 200, `"username":"username_1"` in it
           ask      GET http://front/metrics → 200, `social_home_pages_total` in it
           ask      POST http://front/reset → 200, `"posts":105820,` in it
-          drive    benchwright load http://front --rate 4000/s --arrivals poisson --connections 400 --warm-up 1s --duration 5s --drain 500ms --timeout 10s --seed 4065315651470207 --slo p99<=100ms,failures<=0.1% --until-missed --progress lines --json --script experiments/social-home.lua --script-threads 2 -- 962
+          drive    benchwright load http://front --rate 4000/s --arrivals poisson --connections 400 --warm-up 1s --duration 5s --drain 500ms --timeout 10s --seed 4065315651470207 --slo p99<=100ms,failures<=0.1% --until-missed --progress lines --json --script-threads 2 --script experiments/social-home.lua -- 962
           stop     everything
     "#]].assert_eq(&plan("social.yaml", None));
     expect![[r#"

@@ -39,7 +39,7 @@ fn a_level_may_name_another_generator() {
     let resolved = read(&spec("get: /", "model: closed", &levels), None, &[]).unwrap();
     let (_, questions) = super::super::questions(&resolved).unwrap();
     let foreign: Vec<bool> =
-        questions.iter().map(|question| question.resolved.spec.workload.exec.is_some()).collect();
+        questions.iter().map(|question| question.resolved.spec.workload.foreign().is_some()).collect();
     assert_eq!(foreign, [false, true]);
 }
 
@@ -49,7 +49,7 @@ fn the_placeholders_are_replaced_in_each_load() {
                     '${connections}', '${vars.x}'], parse: fortio";
     let text = spec(workload, "model: open, rate: 5/s", "vars: {x: y}\n");
     let resolved = read(&text, None, &[]).unwrap();
-    let command = resolved.spec.workload.exec.as_ref().unwrap();
+    let command = &resolved.spec.workload.foreign().unwrap().exec;
     let rate = Rate::per_second(1_234.56);
     let length = Nanos::from_secs(7);
     let values = Values { url: "http://a:1/", length, rate, connections: 8 };

@@ -240,6 +240,9 @@ fn the_schema_accepts_each_change_that_the_reader_accepts() {
             let before = document.pointer(&path).unwrap().clone();
             let text = before.as_str().map_or(before.to_string(), str::to_owned);
             for changed in [Value::Null, json!(text), json!(2)] {
+                if changed.is_null() && path.starts_with("/workload/") {
+                    continue; // Without its key, a workload is of another kind.
+                }
                 *document.pointer_mut(&path).unwrap() = changed;
                 accepted += usize::from(read(&document));
             }

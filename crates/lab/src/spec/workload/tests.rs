@@ -1,6 +1,7 @@
 use expect_test::{Expect, expect};
 
 use super::super::tests::{check, read, spec};
+use super::*;
 
 fn refuses(workload: &str, expected: Expect) {
     check(&spec("").replace("get: /", workload), expected);
@@ -180,21 +181,21 @@ fn a_wrong_method_or_header_field_is_refused() {
     refuses(
         r#"get: /, headers: {"X Id": "7"}"#,
         expect![[r#"
-        `X Id` is not a valid name of a header field; write for example X-Request-Id
-         --> my.yaml:4:11
-          |
-        4 | workload: {get: /, headers: {"X Id": "7"}}
-          |           ^
-    "#]],
+            `X Id` is not a valid name of a header field; write for example X-Request-Id
+             --> my.yaml:4:29
+              |
+            4 | workload: {get: /, headers: {"X Id": "7"}}
+              |                             ^
+        "#]],
     );
     refuses(
         r#"get: /, headers: {X-Id: "a\nb"}"#,
         expect![[r#"
             the value of the header field `X-Id` has '\n', which is not allowed there; leave it out
-             --> my.yaml:4:11
+             --> my.yaml:4:29
               |
             4 | workload: {get: /, headers: {X-Id: "a\nb"}}
-              |           ^
+              |                             ^
         "#]],
     );
     refuses(
@@ -258,7 +259,10 @@ fn a_workload_can_be_replaced_by_a_patch() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
     let set = format!("workload={{get: null, mix: {file}}}");
     let workload = read(&spec(""), None, &[&set]).unwrap().spec.workload;
-    assert_eq!((workload.mix.as_deref(), workload.get), (Some(file), None));
+    assert_eq!(
+        workload,
+        Workload::Mix(Mix { mix: file.to_owned(), data: None, headers: Headers::default() })
+    );
 }
 
 #[test]

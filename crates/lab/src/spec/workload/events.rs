@@ -6,7 +6,74 @@ use measure::{Bytes, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BackendKind, Model, Resolved, SpecError, Written};
+use super::{Headers, Kind, KindOf, Set, Sets, Workload, name, plain, sets};
+use crate::spec::{BackendKind, Model, Resolved, Spec, SpecError, Written};
+
+/// Events in place of other requests; they need an open loop.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventLoad {
+    /// The events, and their receiver.
+    pub events: Events,
+    /// The path of the channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The header fields of every request; a list is a field that is repeated.
+    #[serde(default, skip_serializing_if = "Headers::is_empty")]
+    pub headers: Headers,
+}
+
+pub(super) const KIND: KindOf = KindOf {
+    keys: &["events"],
+    name: "events",
+    fields: &["events", "path", "headers"],
+    options: || Sets::names(SETS),
+    refuses: |_| {
+        Some(
+            "`events` are the requests of a workload; beside them only `path` and `headers` are \
+             possible",
+        )
+    },
+    own: &[],
+    read: |fields| {
+        let load: EventLoad = super::read(fields);
+        let Events { receive, within, refuse, .. } = &load.events;
+        if receive.is_none() && (within.is_some() || refuse.is_some()) {
+            return Err(
+                "`within` and `refuse` are of a receiver; add `receive: ADDRESS:PORT`".to_owned()
+            );
+        }
+        Ok(Workload::Events(load))
+    },
+};
+
+const SETS: &[Sets<EventLoad>] = &[
+    sets("--header", "workload.headers", |load| load.headers.given()),
+    sets("--events", "workload.events", |load| plain(Some(load.events.mode))),
+    sets("--event-type", "workload.events.type", |load| plain(load.events.kind.as_ref())),
+    sets("--event-size", "workload.events.size", |load| {
+        plain(load.events.size.map(|size| format!("{}B", size.0.0)))
+    }),
+    sets("--receive", "workload.events.receive", |load| name(&load.events.receive)),
+    sets("--receive-within", "workload.events.within", |load| {
+        plain(load.events.within.map(|within| within.written()))
+    }),
+    sets("--receive-refuse", "workload.events.refuse", |load| plain(load.events.refuse.as_ref())),
+];
+
+impl Kind for EventLoad {
+    fn path(&self) -> Option<&str> {
+        self.path.as_deref()
+    }
+
+    fn set(&self) -> Vec<Set<'_>> {
+        Sets::all(SETS, self)
+    }
+
+    fn describe(&self) -> String {
+        format!("events to {}", self.path.as_deref().unwrap_or("/"))
+    }
+}
 
 /// CloudEvents 1.0, each with the number of its request as id; and, if `receive` is given, the
 /// receiver that notes their delivery.
@@ -59,19 +126,19 @@ impl fmt::Display for EventMode {
 }
 
 /// Checks that events have an open loop, and that figures of their delivery have a receiver.
-pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
-    let super::Spec { where_, workload, load, .. } = &resolved.spec;
+pub(in crate::spec) fn check(resolved: &Resolved) -> Result<(), SpecError> {
+    let Spec { where_, workload, load, .. } = &resolved.spec;
     let error = |message: String, key: &str, name: &str, label: &str| {
         Err(resolved.source.error(message, resolved.source.find(key, name), label))
     };
-    if workload.events.is_some() && load.model == Model::Closed {
+    if workload.events().is_some() && load.model == Model::Closed {
         let message = "events need an open loop: a closed one waits for the channel".to_owned();
         return error(message, "events:", "events", "write load: {model: open, rate: 500/s}");
     }
     let mut declared = resolved.spec.declared().into_iter();
     let of_delivery = declared.find(|(metric, _)| metric.is_of_delivery());
     let Some((metric, key)) = of_delivery else { return Ok(()) };
-    let has_receiver = workload.events.as_ref().is_some_and(|events| events.receive.is_some());
+    let has_receiver = workload.events().is_some_and(|events| events.receive.is_some());
     let label = match where_.backend {
         BackendKind::Simulated => "only loads that are really sent have it",
         _ if has_receiver => return Ok(()),

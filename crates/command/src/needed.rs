@@ -1,7 +1,6 @@
 //! The trials that a plan still needs, by those that have ended.
 
-use lab::answer::Ending;
-use lab::experiment::Outlined;
+use lab::course::{Ending, Outlined};
 use measure::Nanos;
 use results::Entry;
 use results::journal::{Purpose, Status};

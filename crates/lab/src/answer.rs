@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use measure::quantity::grouped;
+use measure::quantity::{self, grouped};
 use measure::search::Bracket;
 use measure::{Rate, Share, capacity as fit};
 use results::Answer;
@@ -21,23 +21,11 @@ use results::speed::Usual;
 use results::{Metric, Reproduced, reproducibility, slo};
 
 use crate::comparison;
+use crate::course::Ending;
 use crate::experiment::{self, Ended, Plan, Turns, bounding};
 use crate::scaling;
 use crate::search::{self, Point};
-use crate::seconds;
 use crate::spec::{Cell, Resolved};
-
-/// The way a run ended, with the reason.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Ending {
-    Answered(String),
-    /// The service answered no request of any trial as it should.
-    Failing(String),
-    NoAnswer(String),
-    Interrupted,
-    /// The run is still going on, or was killed.
-    Open,
-}
 
 /// Returns the answer of a plan from its journal, for a run that ended in this way.
 pub fn of(plan: &Plan, turns: &Turns<'_>, ending: &Ending) -> Answer {
@@ -327,8 +315,8 @@ fn estimates(
         Estimate {
             rate_per_s: rounded(found.per_s),
             interval: (rounded(low), rounded(high)),
-            noise: seconds::rounded(found.noise),
-            slope: slope.map(seconds::rounded),
+            noise: quantity::rounded(found.noise),
+            slope: slope.map(quantity::rounded),
         }
     };
     (
@@ -691,10 +679,18 @@ fn no_in_words(answer: &Answer) -> String {
     let no = || answer.searches.iter().filter(|search| search.verdict == Verdict::No);
     let (failed, failing) = (no().count(), no().filter(|s| failing.contains(&s.strand)).count());
     match answer.searches.len() {
-        0 | 1 if 0 < failing => format!("the service fails: {}", answer.stopped_by),
+        0 | 1 if 0 < failing => {
+            let why = &answer.stopped_by;
+            let why = Some(why.as_str()).filter(|why| why.contains(experiment::NO_SUCCESS));
+            let why = why.unwrap_or("so many requests failed that nothing was sustained");
+            format!("the service fails: {why}")
+        }
         all if 0 < failing => format!("the service fails in {failing} of {all} searches"),
         _ if failed == 0 && targets_missed(&answer.reproducibility) => {
-            "the target of the spread was missed".to_owned()
+            let compared = answer.comparison.as_ref();
+            let worse = compared.filter(|it| it.verdict == results::comparison::Verdict::Worse);
+            let worse = worse.map(|it| format!("; {} is worse than {}", it.b, it.a));
+            format!("the target of the spread was missed{}", worse.unwrap_or_default())
         }
         _ if failed == 0 => match &answer.comparison {
             Some(Comparison { a, b, .. }) => format!("{b} is worse than {a}"),

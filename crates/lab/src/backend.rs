@@ -11,9 +11,12 @@ use measure::{Instant, Nanos, Rate};
 use results::{Doctor, Environment, Secrets};
 
 use crate::calm::Calm;
-use crate::spec::{Change, Exchange, Files, Parse, Pattern, Port, Resolved, Run, SpecError, Via};
+use crate::generator::ForeignLoad;
+use crate::spec::{Change, Exchange, Files, Pattern, Port, Resolved, Run, SpecError, Via};
 use crate::speed::Gauged;
 
+pub use crate::http::Reply;
+pub(crate) use consumed::at;
 pub use consumed::{Consumed, Quota, Samples, Thread};
 pub use machine::{CpuTimes, Machine, Shared};
 
@@ -22,6 +25,7 @@ mod machine;
 
 pub mod contract;
 pub mod dry_run;
+mod foreign_generator;
 pub mod local;
 pub mod simulated;
 
@@ -310,20 +314,6 @@ impl Executed {
     }
 }
 
-/// The response of the system to a request outside a measurement.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Reply {
-    pub status: u16,
-    pub body: String,
-}
-
-impl Reply {
-    /// Returns the response that an exchange expects, for backends without a system.
-    fn as_expected(exchange: &Exchange) -> Reply {
-        Reply { status: exchange.status.first(), body: exchange.expected_body().to_owned() }
-    }
-}
-
 /// A load to make.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drive {
@@ -345,20 +335,6 @@ pub struct Drive {
     pub secrets: Secrets,
     /// Another generator that makes the load in place of ours. It has no ticks, and no drain.
     pub foreign: Option<ForeignLoad>,
-}
-
-/// A load that somebody else's generator makes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ForeignLoad {
-    /// The command of the warm-up, which is a run of its own; absent if there is none.
-    pub warm_up: Option<Vec<String>>,
-    /// The command of the measurement.
-    pub command: Vec<String>,
-    pub parse: Parse,
-    /// The rate that it is given, in requests per second; absent in a closed loop.
-    pub rate: Option<f64>,
-    /// The response time above which an answer is not good.
-    pub limit: Option<Nanos>,
 }
 
 /// Is told each line of progress; a break ends the load as Ctrl-C does.

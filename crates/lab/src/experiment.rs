@@ -17,20 +17,21 @@ use results::journal::{Bounds, Entry, Purpose, Status, Waited};
 use results::manifest::{Manifest, State};
 use results::{Answer, Directory};
 
-use crate::answer::{self, Ending};
+use crate::answer;
 use crate::backend::{Backend, Backends, Death, Stop};
+use crate::course::{Attempt, Ending, Trial};
 use crate::host;
 use crate::progress::{Event, Progress};
 use crate::search;
 use crate::spec::{Cpus, Resolved, Roles, Search};
 use crate::system::System;
-use crate::trial::{self, Checked, Observation, Trial};
+use crate::trial::{self, Checked, Observation};
 use crate::{Error, Host, judge};
 
-pub use decide::{Attempt, Decision, bracket, points, seed_of, swept};
-pub(crate) use decide::{bounding, bounds_above, limit_of_connections, targets};
+pub use decide::{Decision, bracket, points, seed_of, swept};
+pub(crate) use decide::{NO_SUCCESS, bounding, bounds_above, limit_of_connections, targets};
 pub use past::Past;
-pub use plan::{Outline, Outlined, first, plan};
+pub use plan::{first, plan};
 pub use strands::{Plan, Strand, Turn, Turns};
 
 mod decide;
@@ -315,6 +316,11 @@ impl Run<'_> {
             let waited =
                 attempt.await_calm.map(|within| self.await_calm(within, backend, progress));
             let waited = waited.transpose()?;
+            if waited.as_ref().is_some_and(|waited| 0 < waited.waited_ns) {
+                // The checks after the trial shall see what happened since now.
+                let now = backend.date().map(host::whole_seconds);
+                system.doctor = trial::diagnose(resolved, now, backend)?;
+            }
             let Attempt { purpose, asked, repetition, attempt, why, bracket, .. } = attempt;
             let seed = seed_of(self.plan.seed_of(strand), asked, repetition, attempt);
             let number = turns.count() as u32 + 1;

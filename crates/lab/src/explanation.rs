@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use measure::quantity::{grouped, p_in_words};
 use results::Answer;
 use results::analysis::Trend;
-use results::answer::{Maximum, Search, failing_in_words};
+use results::answer::{Maximum, Search, failing_in_words, trials_in_words};
 use results::at_load::{self, AtLoad, listed};
 use results::comparison::Verdict;
 use results::explanation::Sentence;
@@ -206,7 +206,8 @@ pub fn of_trial(answer: &Answer, number: u32) -> Result<Vec<Sentence>, Error> {
             format!("{} offered, {} completed", rate(offered), rate(completed)),
         ));
         sentences.extend(observed.little.map(|little| sentence("little", little.in_words())));
-        if observed.saturated {
+        // A service that fails does not show what it can complete.
+        if observed.saturated && !observed.is_failing() {
             let text = "saturated: the completed rate no longer followed the offered one";
             sentences.push(sentence("saturation", text.to_owned()));
         }
@@ -273,6 +274,9 @@ fn of_searched(search: &Search, trials: &[&Entry]) -> Vec<Sentence> {
             let missed = loads.iter().find(is_here).map(|load| load.in_words(MOST_LISTED));
             text +=
                 &format!("; at {}/s {}", grouped(rate), missed.unwrap_or("it was missed".into()));
+        }
+        if let Some(rate) = capacity.missed_below_per_s {
+            text += &format!("; in doubt: {}/s below it missed too", grouped(rate));
         }
         if capacity.at_least {
             text += "; the capacity may be higher, since the search did not end between two bounds";
@@ -345,21 +349,18 @@ fn of_maximum(maximum: &Maximum, trials: &[&Entry]) -> String {
 
 /// Returns the reasons of the trials that gave no answer, each reason once.
 fn unusable(trials: &[Entry]) -> Vec<Sentence> {
-    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    let mut reasons: Vec<(String, Vec<u32>)> = Vec::new();
     for entry in trials.iter().filter(|entry| !entry.status.answers()) {
         let Some(reason) = entry.reasons.first() else { continue };
         // Up to its figures a reason is the same.
         let kind = reason.split(':').next().unwrap_or(reason).to_owned();
         match reasons.iter_mut().find(|(known, _)| *known == kind) {
-            Some((_, numbers)) => numbers.push(entry.trial.to_string()),
-            None => reasons.push((kind, vec![entry.trial.to_string()])),
+            Some((_, numbers)) => numbers.push(entry.trial),
+            None => reasons.push((kind, vec![entry.trial])),
         }
     }
-    let text = |(kind, numbers): (String, Vec<String>)| {
-        sentence(
-            "not valid",
-            format!("{kind}: trials {}", listed(&numbers, MOST_LISTED).replace("; ", ", ")),
-        )
+    let text = |(kind, numbers): (String, Vec<u32>)| {
+        sentence("not valid", format!("{kind}: {}", trials_in_words(&numbers, MOST_LISTED)))
     };
     reasons.into_iter().map(text).collect()
 }

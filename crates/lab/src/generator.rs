@@ -4,11 +4,10 @@ use measure::{Nanos, Rate};
 use results::slo;
 use wire::url;
 
-use crate::backend::ForeignLoad;
 use crate::experiment::targets;
 use crate::spec::foreign_generator::{Values, filled, whole};
 use crate::spec::workload::ARGUMENTS;
-use crate::spec::{BackendKind, Foreign, Model, Resolved};
+use crate::spec::{BackendKind, Foreign, Model, Parse, Resolved};
 
 pub use options::{Known, Origin, SECRETS, UNTIL_MISSED, options};
 
@@ -41,6 +40,20 @@ pub fn arguments(
     wanted: &Wanted,
 ) -> Vec<String> {
     written(&Asked { resolved, targets, addresses, wanted, only_checked: false })
+}
+
+/// A load that somebody else's generator makes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForeignLoad {
+    /// The command of the warm-up, which is a run of its own; absent if there is none.
+    pub warm_up: Option<Vec<String>>,
+    /// The command of the measurement.
+    pub command: Vec<String>,
+    pub parse: Parse,
+    /// The rate that it is given, in requests per second; absent in a closed loop.
+    pub rate: Option<f64>,
+    /// The response time above which an answer is not good.
+    pub limit: Option<Nanos>,
 }
 
 /// Returns the load of another generator, if the spec names one.

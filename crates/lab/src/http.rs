@@ -9,7 +9,6 @@ use results::secrets;
 use wire::http1::{Ended, Expect, ResponseDecoder, ResponseEvent, check_request, encode_request};
 use wire::url::{self, Place, Scheme, Url};
 
-use crate::backend::Reply;
 use crate::spec::{Exchange, Method, plain};
 
 #[cfg(test)]
@@ -23,6 +22,20 @@ const POLL_EVERY: Duration = Duration::from_millis(100);
 
 /// The longest part of a body that is kept; no check needs more than a megabyte.
 const MOST_BODY_BYTES: usize = 1 << 20;
+
+/// The response of the system to a request outside a measurement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reply {
+    pub status: u16,
+    pub body: String,
+}
+
+impl Reply {
+    /// Returns the response that an exchange expects, for backends without a system.
+    pub(crate) fn as_expected(exchange: &Exchange) -> Reply {
+        Reply { status: exchange.status.first(), body: exchange.expected_body().to_owned() }
+    }
+}
 
 /// Sends one request to `url`. `give_up` is checked every 100 ms.
 pub(crate) fn ask(

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use measure::estimate;
-use measure::quantity::grouped;
+use measure::quantity::{grouped, rounded};
 use measure::{Instant, Nanos, Quantile};
 use results::components::{Components, Monitored};
 use results::doctor::{self, Check, Standing, State};
@@ -330,7 +330,7 @@ fn used(
     measurement: (Instant, Instant),
 ) -> BTreeMap<String, f64> {
     let known = |(name, consumed): (&String, &Consumed)| {
-        Some((name.clone(), seconds::rounded(consumed.cpu_in(measurement)?)))
+        Some((name.clone(), rounded(consumed.cpu_in(measurement)?)))
     };
     consumed.iter().filter_map(known).collect()
 }

@@ -11,12 +11,14 @@ use std::time::Duration;
 
 use measure::Nanos;
 
-use crate::backend::{Reply, Stop};
+use crate::backend::Stop;
+use crate::http::Reply;
 use crate::spec::Exchange;
 use crate::wishes::Wishes;
 
 pub mod spec;
 
+pub mod course;
 pub mod experiment;
 pub mod search;
 pub mod system;
@@ -24,7 +26,6 @@ pub mod trial;
 
 pub mod calm;
 pub mod doctor;
-pub mod foreign_generator;
 pub mod generator;
 pub mod judge;
 pub mod limits;

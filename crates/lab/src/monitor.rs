@@ -7,7 +7,8 @@ use measure::{Instant, Nanos};
 use results::components::{Monitored, MonitoredSeries};
 use serde::Deserialize;
 
-use crate::backend::{Backend, Reply, Stop};
+use crate::backend::{Backend, Stop};
+use crate::http::Reply;
 use crate::spec::{Body, Exchange, Method, Monitor, Prometheus, Resolved, duration};
 
 #[cfg(test)]

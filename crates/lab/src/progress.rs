@@ -8,10 +8,8 @@ use results::journal::{Observed, Purpose, Status};
 use results::speed::SLOW;
 use results::{Conclusion, Entry};
 
-use crate::answer::Ending;
 use crate::backend::{Drive, Tick};
-use crate::experiment::{Attempt, Outline};
-use crate::trial::Trial;
+use crate::course::{Attempt, Ending, Outline, Trial};
 
 #[cfg(test)]
 mod tests;

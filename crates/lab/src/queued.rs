@@ -7,9 +7,8 @@
 //! assigned in proportion to unread bytes; if none are seen, to the components that
 //! report no statistics, in proportion to their connections.
 
+use measure::quantity::rounded;
 use results::components::{Component, Components, Series};
-
-use crate::seconds::rounded;
 
 #[cfg(test)]
 mod tests;

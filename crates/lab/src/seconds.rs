@@ -5,12 +5,13 @@
 
 use std::collections::BTreeMap;
 
+use measure::quantity::rounded;
 use measure::quota::stopped_share;
 use measure::{Instant, Nanos};
 use results::Load;
 use results::components::{Component, Components, Event, SCHEMA, Series};
 
-use crate::backend::{Consumed, Driven, Happened, Quota, Samples};
+use crate::backend::{Consumed, Driven, Happened, Quota, Samples, at};
 use crate::queued;
 use crate::speed;
 use crate::statistics::Reading;
@@ -218,28 +219,4 @@ fn rate(samples: &Samples, from: Instant, to: Instant) -> Option<f64> {
         return None;
     }
     Some((at(samples, end)? - at(samples, begin)?).max(0.0) / watched)
-}
-
-/// Returns the CPU that a component used between two points of the host's clock, in CPUs; `None` if
-/// it was not watched over all of it.
-pub fn cpu_between(samples: &Samples, from: Instant, to: Instant) -> Option<f64> {
-    let used = at(samples, to)? - at(samples, from)?;
-    (from < to).then(|| used.max(0.0) / (to - from).0 as f64)
-}
-
-/// Returns the figure at a point between two samples, by linear interpolation.
-fn at(samples: &Samples, point: Instant) -> Option<f64> {
-    let next = samples.partition_point(|&(time, _)| time < point);
-    let &(time, value) = samples.get(next)?;
-    if time == point {
-        return Some(value as f64);
-    }
-    let &(earlier, before) = samples.get(next.checked_sub(1)?)?;
-    let share = (point - earlier).0 as f64 / (time - earlier).0 as f64;
-    Some(before as f64 + share * (value as f64 - before as f64))
-}
-
-/// Rounds to four decimals, which are enough for shares and for requests.
-pub(crate) fn rounded(x: f64) -> f64 {
-    (x * 1e4).round() / 1e4
 }

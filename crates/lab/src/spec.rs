@@ -73,6 +73,7 @@ mod questions;
 mod repeat;
 pub(crate) mod scaling;
 mod search;
+pub(crate) mod simulated;
 mod slo;
 
 mod literal;
@@ -92,11 +93,8 @@ pub fn load(path: &Path, profile: Option<&str>, set: &[String]) -> Result<Resolv
     let name = path.display().to_string();
     let read = regular::read_input(path, regular::MOST_OF_SHORT);
     let bytes = read.map_err(|error| {
-        Source { name: name.clone(), text: String::new() }.error(
-            format!("cannot read this spec: {}", plain(&error)),
-            None,
-            "",
-        )
+        let message = format!("cannot read this spec: {}", plain(&error));
+        Source::new(&name, String::new()).error(message, None, "")
     })?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
@@ -113,7 +111,7 @@ pub fn from_bytes(
     profile: Option<&str>,
     set: &[String],
 ) -> Result<Resolved, SpecError> {
-    let source = read::source(name, bytes)?;
+    let source = read::source(name, bytes)?.with(profile, set);
     let written: Spec = read::typed(&source)?;
     let spec = patch::apply(&source, written, profile, set)?;
     let mut secrets = Secrets::default();
@@ -234,9 +232,9 @@ impl Resolved {
         monitor::check(self)?;
         foreign_generator::check(self)?;
         let Spec { where_, sut, simulated, search, load, repeat, .. } = &self.spec;
-        let find = |key: &str| self.source.find(key, key.trim_end_matches(':'));
         let error = |message: &str, key: &str, label: &str| {
-            Err(self.source.error(message, find(key), label))
+            let path: Vec<&str> = key.trim_end_matches(':').split('.').collect();
+            Err(self.source.error(message, self.source.key(&path), label))
         };
         match where_.backend {
             BackendKind::Local if sut.components().next().is_none() => {
@@ -320,7 +318,8 @@ impl Resolved {
                 "add load.rate, for example 500/s, or a search",
             ),
             (_, Some(_), Some(_)) => {
-                error("the rate is both fixed and searched", "rate:", "remove load.rate or search")
+                let label = "remove load.rate or search";
+                error("the rate is both fixed and searched", "load.rate:", label)
             }
             (_, Some(search), None)
                 if search.result == ResultKind::Capacity && self.spec.slo.is_empty() =>
@@ -341,7 +340,10 @@ impl Resolved {
                     "write search.confirm for surer bounds, or repeat: {searches: 5}",
                 )
             }
-            _ => self.check_targets(),
+            _ => {
+                simulated::check(self)?;
+                self.check_targets()
+            }
         }
     }
 
@@ -368,7 +370,6 @@ impl Resolved {
     fn check_endpoints(&self) -> Result<(), SpecError> {
         let has_path = self.spec.workload.path().is_some_and(|path| path != "/");
         for (instance, written) in (1..).zip(&self.spec.sut.endpoint.0) {
-            let place = self.source.find("endpoint", written);
             let wrong = match url::parse(&self.text(written, instance)) {
                 Err(why) => (why, "correct it; write for example http://127.0.0.1:8080"),
                 Ok(url) if has_path && url.target.contains('?') => (
@@ -377,6 +378,7 @@ impl Resolved {
                 ),
                 Ok(_) => continue,
             };
+            let place = self.source.find("endpoint", written);
             return Err(self.source.error(wrong.0, place, wrong.1));
         }
         Ok(())

@@ -10,7 +10,7 @@ use measure::estimate::{mean, median};
 use measure::{Instant, Nanos};
 use results::components::{Series, Speed};
 
-use crate::seconds::rounded;
+use measure::quantity::rounded;
 
 #[cfg(test)]
 mod tests;

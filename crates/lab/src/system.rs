@@ -8,6 +8,7 @@ use measure::{Instant, Nanos};
 use results::Doctor;
 
 use crate::backend::{self, Address, Backend, Chart, Foreign, Limits, Service, Stop};
+use crate::course::Place;
 use crate::http;
 use crate::progress::{Event, Progress};
 use crate::spec::{
@@ -45,17 +46,6 @@ pub struct System {
     pub place: Option<Place>,
     /// The last checks of the machines: what a trial changes is seen against them.
     pub doctor: Option<Doctor>,
-}
-
-/// The place of a trial in the plan.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Place {
-    /// The index of its combination of levels.
-    pub cell: usize,
-    /// The number of the system under test: different levels may measure the same system.
-    pub system: usize,
-    /// The index of its question.
-    pub question: usize,
 }
 
 impl System {

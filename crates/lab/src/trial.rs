@@ -5,21 +5,22 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use measure::Nanos;
 use measure::pace::Think;
-use measure::{Nanos, Rate};
 use results::Doctor;
 use results::components::Monitored;
 use results::doctor::Level;
 use results::journal::{Entry, Purpose};
 
 use crate::backend::{Backend, Death, Drive, Driven, Stop};
+use crate::course::{Place, Trial};
 use crate::generator::{self, Wanted};
 use crate::host;
 use crate::monitor::{self, Moment};
 use crate::progress::{Event, Progress};
 use crate::seconds;
 use crate::spec::{Between, Resolved, UntilSteady};
-use crate::system::{Place, System};
+use crate::system::System;
 
 use warm_up::{Signals, WarmedUp};
 
@@ -28,19 +29,6 @@ pub mod warm_up;
 
 #[cfg(test)]
 mod tests;
-
-/// One measured execution at one load.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Trial {
-    pub number: u32,
-    pub purpose: Purpose,
-    /// The rate of each target; `None` is a closed loop, or the spec's shape or trace.
-    pub asked: Option<Rate>,
-    pub repetition: u32,
-    pub attempt: u32,
-    pub seed: u64,
-    pub place: Place,
-}
 
 /// The observations of a trial; `judge` judges them.
 #[derive(Debug)]

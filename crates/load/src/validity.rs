@@ -34,6 +34,9 @@ const PAUSES_ALLOWED: f64 = 0.03;
 /// The share of time that a shard may work. Beyond it an open loop gets a warning, since its lateness has
 /// a gate of its own; the rate of a closed loop is that of the generator.
 const BUSY: f64 = 0.7;
+/// The requests of a shard in a second from which on a lower rate may help against lateness. With fewer it has more than
+/// a millisecond for each, which is a hundred times what one takes.
+const RATE_MATTERS: f64 = 1_000.0;
 /// The share of time in which others may run on a generator's core without being named as the reason.
 const OTHERS_UNNOTICED: f64 = 0.02;
 /// The share of its maximum that a generator may use before its results become doubtful.
@@ -90,8 +93,10 @@ impl Judgement {
         self.gates.iter().all(|gate| gate.reason.is_none())
     }
 
+    /// Returns why the load is not valid: what was not measured comes before how well the rest was.
     pub fn reasons(&self) -> Vec<String> {
-        self.gates.iter().filter_map(|gate| gate.reason.clone()).collect()
+        let (lost, others): (Vec<&Gate>, _) = self.gates.iter().partition(|gate| gate.name == LOST);
+        lost.into_iter().chain(others).filter_map(|gate| gate.reason.clone()).collect()
     }
 }
 
@@ -194,27 +199,37 @@ fn late(plan: &Plan, measurement: &Measurement, total: &Part, besides: Besides) 
         )),
         () => None,
     };
-    let reason = why.map(|why| {
-        format!(
-            "generator late: {why}. {}",
-            match measurement.machine.run_queue_wait_share {
-                Some(share) if OTHERS_UNNOTICED < share => format!(
-                    "Its core ran something else {:.0} % of the time. Free the core or lower the \
-                     rate.",
-                    100.0 * share
-                ),
-                _ if BUSY < measurement.machine.busy_share => format!(
-                    "It was busy {:.0} % of the time. Give it more cores or lower the rate.",
-                    100.0 * measurement.machine.busy_share
-                ),
-                _ => format!(
-                    "The machine paused (hiccups up to {}). Repeat it, or use a quieter machine.",
-                    measurement.hiccups.max().unwrap_or_default()
-                ),
-            }
-        )
-    });
+    let reason =
+        why.map(|why| format!("generator late: {why}. {}", cause(plan, measurement, total)));
     Gate { name: "late", figure, reason }
+}
+
+/// Names the cause of lateness with its remedy, as far as it was measured.
+fn cause(plan: &Plan, measurement: &Measurement, total: &Part) -> String {
+    let machine = &measurement.machine;
+    let percent = |share: f64| format!("{:.0} % of the time", 100.0 * share);
+    let offered = total.intended as f64 / measurement.window.length().as_secs_f64();
+    let or_less = match RATE_MATTERS <= offered / plan.cpus.len() as f64 {
+        true => " or lower the rate",
+        false => "",
+    };
+    let (lateness, longest) = (p99(&total.lateness), measurement.hiccups.max().unwrap_or_default());
+    match machine.run_queue_wait_share {
+        Some(share) if OTHERS_UNNOTICED < share => {
+            format!("Its core ran something else {}. Free the core{or_less}.", percent(share))
+        }
+        _ if BUSY < machine.busy_share => {
+            format!("It was busy {}. Give it more cores{or_less}.", percent(machine.busy_share))
+        }
+        // Whatever made requests late lasted about as long.
+        _ if lateness / 2 <= longest => format!(
+            "The machine paused (hiccups up to {longest}). Repeat it, or use a quieter machine."
+        ),
+        _ => format!(
+            "The cause was not measured: the machine paused for {longest} at most. Repeat it, or use a \
+             quieter machine."
+        ),
+    }
 }
 
 /// Judges the work of a generator whose next requests wait for it. A closed loop cannot be late: a
@@ -269,6 +284,13 @@ fn unconnected(plan: &Plan, measurement: &Measurement) -> Option<String> {
     })
 }
 
+/// The gate of what was not measured.
+const LOST: &str = "lost";
+
+/// The responses for each time that a target sent bytes that belong to no request, from which on they are
+/// matched. Some servers tell an idle connection why they close it, which is rarer.
+const UNASKED_OF_ALL: u64 = 2;
+
 fn lost(plan: &Plan, measurement: &Measurement, total: &Part, samples: u64) -> Gate {
     let outcomes: u64 = total.outcomes.iter().sum();
     assert_eq!(outcomes, total.intended, "every intended request has exactly one outcome");
@@ -299,6 +321,14 @@ fn lost(plan: &Plan, measurement: &Measurement, total: &Part, samples: u64) -> G
                 counted(total.intended)
             ))
         }
+        () if 0 < failures.unasked && total.answers <= UNASKED_OF_ALL * failures.unasked => {
+            Some(format!(
+                "responses cannot be matched to requests: {} times the target sent bytes that belong to no \
+                 request, beside {} responses. See what it sends on a connection before it is asked.",
+                counted(failures.unasked),
+                counted(total.answers)
+            ))
+        }
         // An open loop counts what it cannot send.
         () if matches!(plan.pacing, Pacing::Closed { .. }) && unconnected.is_some() => {
             unconnected.map(|unconnected| {
@@ -317,7 +347,7 @@ fn lost(plan: &Plan, measurement: &Measurement, total: &Part, samples: u64) -> G
         )),
         () => None,
     };
-    Gate { name: "lost", figure, reason }
+    Gate { name: LOST, figure, reason }
 }
 
 /// Returns the share of the measurement during which the machine paused a thread; `None` if that

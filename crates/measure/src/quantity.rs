@@ -91,6 +91,11 @@ pub fn grouped(x: f64) -> String {
     if x < 0.0 { format!("-{text}") } else { text }
 }
 
+/// Rounds to four decimals, which are enough for shares and for requests.
+pub fn rounded(x: f64) -> f64 {
+    (x * 1e4).round() / 1e4
+}
+
 /// Formats a whole number for display: `12,388,581`, `7`.
 pub fn counted(n: u64) -> String {
     if n < 100 { n.to_string() } else { grouped(n as f64) }

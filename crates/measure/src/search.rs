@@ -8,6 +8,8 @@
 //! load that failed, and the lower bound is the largest below it that passed. So a pass above a
 //! failure never counts.
 
+use std::cmp::Ordering;
+
 use crate::quantity::Rate;
 
 #[cfg(test)]
@@ -97,9 +99,9 @@ pub fn next(search: &Search, seen: &[Seen]) -> Step {
     replay(search, seen).step(search)
 }
 
-/// Returns the bounds that are decided so far.
+/// Returns the bounds that are known so far.
 pub fn bracket(search: &Search, seen: &[Seen]) -> Bracket {
-    replay(search, seen).relevant()
+    replay(search, seen).relevant(Load::so_far)
 }
 
 /// Returns the number of trials of a search, until it ends or `passes` returns no verdict.
@@ -160,6 +162,17 @@ impl Load {
         }
     }
 
+    /// Returns the verdict of its trials as they are. A load that was decided, and is tried again since it is
+    /// a bound, is one until most of its trials say otherwise.
+    fn so_far(&self) -> Option<bool> {
+        let majority = || match self.failures.cmp(&self.passes) {
+            Ordering::Less => Some(true),
+            Ordering::Equal => None,
+            Ordering::Greater => Some(false),
+        };
+        self.passed().or_else(|| majority().filter(|_| self.why == Why::Validate))
+    }
+
     fn per_s(&self) -> f64 {
         self.at.as_per_second()
     }
@@ -191,10 +204,10 @@ impl Tried {
     }
 
     /// Returns the relevant bounds.
-    fn relevant(&self) -> Bracket {
-        let upper = self.loads.iter().position(|load| load.passed() == Some(false));
+    fn relevant(&self, verdict: fn(&Load) -> Option<bool>) -> Bracket {
+        let upper = self.loads.iter().position(|load| verdict(load) == Some(false));
         let below = &self.loads[..upper.unwrap_or(self.loads.len())];
-        let lower = below.iter().rev().find(|load| load.passed() == Some(true));
+        let lower = below.iter().rev().find(|load| verdict(load) == Some(true));
         Bracket { lower: lower.map(|load| load.at), upper: upper.map(|place| self.loads[place].at) }
     }
 
@@ -207,7 +220,7 @@ impl Tried {
                 };
                 return Step::Try { load: load.at, why };
             }
-            let bracket = self.relevant();
+            let bracket = self.relevant(Load::passed);
             let chosen = match search.bounds {
                 Bounds::Range(from, to) => inside(search, bracket.lower, bracket.upper, from, to),
                 Bounds::Unknown { start, factor } => match (bracket.lower, bracket.upper) {
@@ -228,7 +241,7 @@ impl Tried {
     /// Demands more trials of the bounds; returns false if they have them.
     fn validate(&mut self, strategy: Strategy) -> bool {
         let Strategy::Adaptive { confirm } = strategy else { return false };
-        let Bracket { lower, upper } = self.relevant();
+        let Bracket { lower, upper } = self.relevant(Load::passed);
         let mut demands = false;
         for load in &mut self.loads {
             let need = match Some(load.at) {

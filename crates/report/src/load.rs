@@ -125,6 +125,9 @@ fn verdict(load: &Load, out: &mut String) -> std::fmt::Result {
     for reason in &load.validity.reasons {
         writeln!(out, "<p class=\"problem\">✗ {}</p>", escape(reason))?;
     }
+    if let Some(why) = load.answers_even_so() {
+        writeln!(out, "<p>But {}.</p>", escape(&why))?;
+    }
     out.push_str("<div class=\"figures\">\n");
     completed(load, out)?;
     response(load, out)?;

@@ -105,7 +105,7 @@ fn trials_that_do_not_count_are_kept_with_their_reason() {
     let words = words(&page(&fixture));
     assert!(words.contains("✗ invalid") && words.contains("generator late: lateness p99 1.90 ms"));
     assert!(words.contains("■ aborted") && words.contains("hotel ended with signal 9"));
-    assert!(words.contains("17 of 19 trials valid; not valid: 8; aborted: 16"));
+    assert!(words.contains("17 of 19 trials valid; not valid: trial 8; aborted: trial 16"));
     let marked = fixture.entries.iter().filter(|entry| entry.status != Status::Valid).count();
     assert_eq!(page(&fixture).matches("<tr class=\"bad\">").count(), marked);
 }

@@ -342,7 +342,23 @@ fn per_s(value: f64) -> String {
 }
 
 /// The most trials that are listed by their numbers.
-const MOST_LISTED: usize = 12;
+pub(crate) const MOST_LISTED: usize = 12;
+
+/// Names trials by their numbers, so many of them at most: `trial 5`, `trials 5, 6 and 7`, `trials 5, 6 and 4 more`.
+pub fn trials_in_words(numbers: &[u32], most: usize) -> String {
+    let mut listed: Vec<String> = numbers.iter().take(most).map(u32::to_string).collect();
+    let further = numbers.len() - listed.len();
+    if 0 < further {
+        listed.push(format!("{further} more"));
+    }
+    match listed.split_last() {
+        Some((last, before)) if !before.is_empty() => {
+            format!("trials {} and {last}", before.join(", "))
+        }
+        Some((only, _)) => format!("trial {only}"),
+        None => "no trial".to_owned(),
+    }
+}
 
 /// Returns the failures of the trial in which most requests failed, if they are so many that its figures are not
 /// those of a working system: `404 for 213 of 213 requests to /fast/ (trial 1, and 2 other trials fail)`.
@@ -375,7 +391,7 @@ pub fn failing_strands<'a>(journal: impl IntoIterator<Item = &'a Entry>) -> BTre
 }
 
 /// Returns how many trials were valid, with the numbers of the others: `15 of 18 trials valid; valid, but
-/// disturbed: 3; slowed, but usable: 9; not valid: 12, 13`.
+/// disturbed: trial 3; slowed, but usable: trial 9; not valid: trials 12 and 13`.
 pub fn validity_in_words<'a>(journal: impl Iterator<Item = &'a Entry> + Clone) -> String {
     let trials = journal.filter(|entry| entry.purpose == Purpose::Trial);
     let valid = trials.clone().filter(|entry| entry.status == Status::Valid).count();
@@ -388,16 +404,10 @@ pub fn validity_in_words<'a>(journal: impl Iterator<Item = &'a Entry> + Clone) -
         (|entry| entry.status == Status::Aborted, "aborted"),
     ];
     for (is, what) in others {
-        let all: Vec<String> =
-            trials.clone().filter(|entry| is(entry)).map(|entry| entry.trial.to_string()).collect();
-        let numbers = &all[..all.len().min(MOST_LISTED)];
-        if numbers.is_empty() {
-            continue;
-        }
-        text += &format!("; {what}: {}", numbers.join(", "));
-        let further = all.len() - numbers.len();
-        if 0 < further {
-            text += &format!(" and {further} more");
+        let all = trials.clone().filter(|entry| is(entry)).map(|entry| entry.trial);
+        let numbers: Vec<u32> = all.collect();
+        if !numbers.is_empty() {
+            text += &format!("; {what}: {}", trials_in_words(&numbers, MOST_LISTED));
         }
     }
     text

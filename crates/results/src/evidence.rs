@@ -21,6 +21,8 @@
 //!   stays missed only if failures miss it.
 //! - Most requests were answered wrongly: so they were, however slow anything was. A timeout or a reset is no
 //!   answer, and may come from a disturbance; so may refusals (429, 503), unless nothing was answered well.
+//! - So many requests were answered wrongly that an objective on failures is missed by them alone. Those that a
+//!   slowed server may answer so (5xx, 408, 429) do not count here.
 //! - An SLO that only unfinished requests miss is open, however well the generator did.
 //! - The figures of a slowed trial are bounds; they are in no average and no comparison.
 

@@ -76,6 +76,22 @@ impl Failure {
     fn is_refusal(&self) -> bool {
         self.outcome == STATUS && self.reason.as_deref().is_none_or(|it| REFUSALS.contains(&it))
     }
+
+    /// Returns true if a server that is slowed may answer so: something that it waits for (5xx) or the request
+    /// itself (408) took too long.
+    fn may_be_of_slowness(&self) -> bool {
+        let is_slow = |status: &str| status.starts_with('5') || status == "408";
+        self.outcome == STATUS && self.reason.as_deref().is_none_or(is_slow)
+    }
+}
+
+/// The outcome of requests whose connection was reset, and of those whose connection was closed in order before the
+/// response was complete.
+const RESET: &str = "reset";
+
+/// Returns the name of an outcome for a list of outcomes that people read.
+pub fn outcome_in_words(name: &str) -> &str {
+    if name == RESET { "cut off" } else { name }
 }
 
 /// Returns `404`, or ``check `status=200` not met``.
@@ -90,7 +106,7 @@ fn in_short(outcome: &str, reason: Option<&str>) -> String {
             let what = match outcome {
                 "check" => "a check not met",
                 "connect" => "no connection",
-                "reset" => "connection reset",
+                RESET => "connection closed before the whole response",
                 "write" => "connection lost while sending",
                 "malformed" => "malformed response",
                 "dropped" => "not sent (the backlog was full)",
@@ -305,17 +321,27 @@ pub fn missed_in_words(load: &Load, objectives: &[Judged]) -> Option<String> {
     })
 }
 
-/// Returns true if the service answered most requests wrongly, or all that it answered, and this is not what the
-/// objectives allow. It stands however late the generator was, and if the system may have been slowed, without the
-/// requests that it may have refused for that.
+/// Returns true if the service answered most requests wrongly, or all that it answered, or so many that an
+/// objective on failures is missed by them alone, and this is not what the objectives allow. It stands however late
+/// the generator was, and if the system may have been slowed, without the requests that it may have answered so
+/// for that.
 pub fn is_certain(load: &Load, objectives: &[Judged], may_be_slowed: bool) -> bool {
     let tally = Tally::of(&load.total.counts);
     let failures = of(load);
-    let stands = |it: &&Failure| it.is_wrong_response() && !(may_be_slowed && it.is_refusal());
-    let wrong: u64 = failures.iter().filter(stands).map(|failure| failure.count).sum();
+    let count = |stands: &dyn Fn(&&Failure) -> bool| -> u64 {
+        failures.iter().filter(stands).map(|failure| failure.count).sum()
+    };
+    let wrong = count(&|it| it.is_wrong_response() && !(may_be_slowed && it.is_refusal()));
+    let wrong_at_any_speed = count(&|it| {
+        it.is_wrong_response() && !(may_be_slowed && (it.is_refusal() || it.may_be_of_slowness()))
+    });
+    let declared = objectives.iter().filter(|judged| matches!(judged.slo, Slo::Failures { .. }));
+    let miss = |judged: &Judged| judged.slo.is_missed_by(wrong_at_any_speed, tally.requests);
     // Requests that did not end may have been slowed.
     let are_most = |count: u64| (1.0 - SUCCESSES) * (tally.requests as f64) < count as f64;
-    let is_known = are_most(wrong) || tally.is_all_wrong(&failures) && are_most(tally.failed);
+    let is_known =
+        are_most(wrong) || tally.is_all_wrong(&failures) && are_most(tally.failed) || { declared }
+            .any(miss);
     is_missed(load, objectives) && is_known
 }
 
@@ -333,11 +359,27 @@ pub fn valid_in_words(load: &Load) -> &'static str {
 /// The word for a valid load or trial in which requests failed.
 pub const VALID_OF_FAILING: &str = "valid measurement of a failing service";
 
-/// Describes whose times these are, if most of them are those of failures.
+/// Describes whose times these are, if most of them are not those of successes: a failure may be fast, and the wait
+/// of a request that had no response ended with the load.
 pub fn of_times_in_words(part: &Part) -> Option<String> {
     let count = |times: &Option<Times>| times.as_ref().map_or(0, |times| times.count);
     let (failed, all) = (count(&part.failed_response_time), count(&part.response_time));
-    (all < 2 * failed).then(|| {
-        format!("mostly times of failures: {} of {} requests failed", counted(failed), counted(all))
-    })
+    let unfinished = count(&part.unfinished_response_time);
+    let are_most = |count: u64| all < 2 * count;
+    let numbers = [failed, all, unfinished].map(counted);
+    let [failed_in_words, all_in_words, unfinished_in_words] = &numbers;
+    match () {
+        () if are_most(failed) => Some(format!(
+            "mostly times of failures: {failed_in_words} of {all_in_words} requests failed"
+        )),
+        () if are_most(unfinished) => Some(format!(
+            "mostly waits without a response: {unfinished_in_words} of {all_in_words} requests had none when the \
+             load ended, so these times are lower bounds"
+        )),
+        () if are_most(failed + unfinished) => Some(format!(
+            "mostly times of failures and waits without a response: {failed_in_words} of {all_in_words} requests \
+             failed, and {unfinished_in_words} had no response when the load ended, so these times are lower bounds"
+        )),
+        () => None,
+    }
 }

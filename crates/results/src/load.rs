@@ -6,6 +6,7 @@ use measure::{Histogram, Quantile};
 use serde::{Deserialize, Serialize};
 
 use crate::events::Events;
+use crate::evidence::{self, Evidence, Question};
 use crate::failing::Failure;
 use crate::printed::{Printed, Since};
 use crate::slo;
@@ -160,6 +161,27 @@ impl Load {
             slo: None,
             wrk: None,
         }
+    }
+
+    /// Returns the reason for which a load that is not valid still has an answer, yes or no; `None` if it is valid or
+    /// has none.
+    pub fn answers_even_so(&self) -> Option<String> {
+        let question = if self.slo.is_some() { Question::Verdict } else { Question::Figures };
+        let (evidence, why) = evidence::of_load(self, self.slo.as_ref(), question);
+        if evidence != Evidence::Answer {
+            return None;
+        }
+        if !self.slo.as_ref().is_some_and(|slo| slo.met) || !self.validity.is_only_slowed() {
+            return why;
+        }
+        let words = |gate: &Gate| match &*gate.name {
+            LATE => "lateness",
+            DISTURBED => "a disturbed machine",
+            _ => "a busy generator",
+        };
+        let failed = self.validity.gates.iter().filter(|gate| !gate.passed);
+        let what = failed.map(words).collect::<Vec<_>>().join(" and ");
+        Some(format!("{what} can only make responses slower, so the SLO is met even so"))
     }
 
     /// Returns the printed times of another generator, if they are response times: counted from the

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use measure::Nanos;
 use measure::estimate::{self, Support};
-use measure::quantity::grouped;
+use measure::quantity::{counted, grouped};
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::{self, Code, Difference, Figures, Row, Trials, Warning, What};
-use crate::answer::Search;
+use crate::answer::{MOST_LISTED, Search, trials_in_words};
 use crate::at_load::Configuration;
 use crate::found::{Found, Spread};
 use crate::journal::{Entry, Observed, Purpose, Status};
@@ -86,13 +86,22 @@ impl Needs {
     /// `needs 200 s at 500/s`
     pub fn in_words(&self) -> String {
         let requests = self.requests as f64;
-        match self.time_ns.map(Nanos) {
-            Some(time) => {
+        match (self.time_ns.map(Nanos), self.time_in_words()) {
+            (Some(time), Some(words)) => {
                 let rate = Metric::Completed.written(requests / time.as_secs_f64());
-                format!("needs {} at {rate}", time.in_words())
+                format!("needs {words} at {rate}")
             }
-            None => format!("needs {} requests", grouped(requests)),
+            (..) => format!("needs {} requests", grouped(requests)),
         }
+    }
+
+    /// Returns the length as one that a spec can ask for, in whole seconds unless it is shorter: `17 s`.
+    fn time_in_words(&self) -> Option<String> {
+        let time = Nanos(self.time_ns?);
+        Some(match time < Nanos::SECOND {
+            true => time.to_string(),
+            false => format!("{} s", counted(time.0.div_ceil(Nanos::SECOND.0))),
+        })
     }
 }
 
@@ -334,19 +343,19 @@ fn lower_bounds(members: &[Member<'_>]) -> Option<Warning> {
     let metrics: Vec<&str> =
         Metric::OF_DELIVERY.into_iter().filter(bounded).map(Metric::name).collect();
     let of_any = |observed| Metric::OF_DELIVERY.into_iter().any(|m| m.is_lower_bound(observed));
-    let trials: Vec<String> = observed()
+    let trials: Vec<u32> = observed()
         .filter(|(_, observed)| of_any(observed))
-        .map(|(member, _)| member.trial.to_string())
+        .map(|(member, _)| member.trial)
         .collect();
     (!metrics.is_empty()).then(|| Warning {
         code: Code::LowerBound,
         metric: None,
         level: None,
         text: format!(
-            "no spread of {}: in trial {} events were lost, which makes them lower bounds; find out why events \
+            "no spread of {}: in {} events were lost, which makes them lower bounds; find out why events \
              are lost, or wait longer for them (--receive-within, workload.events.within)",
             metrics.join(", "),
-            trials.join(", ")
+            trials_in_words(&trials, MOST_LISTED)
         ),
     })
 }

@@ -253,10 +253,26 @@ fn has_secret_word(name: &str) -> bool {
     words.iter().any(|word| one(word)) || pairs.into_iter().any(|pair| one(&pair))
 }
 
-/// Returns a text with `kept` in place of the secret parameters in it, such as `?api_key=…`. Passwords stay: those of
-/// forms are mostly data of a test. So does a value with other characters than those that stand for themselves in a
-/// URL.
-fn parameters_kept(text: &str, kept: &mut dyn FnMut(&str) -> String) -> String {
+/// Returns a value, if all of its characters stand for themselves in a URL.
+fn plain(value: &str) -> &str {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
+    if value.chars().all(is_plain) { value } else { "" }
+}
+
+/// Returns the beginning of a text that may be a value, also a percent-encoded one or one in base 64. In a message a
+/// URL stands between other characters: `http://h/?token=…: no address`.
+fn in_message(text: &str) -> &str {
+    let is_of_value = |c: char| c.is_ascii_alphanumeric() || "-._~%+/=".contains(c);
+    &text[..text.find(|c| !is_of_value(c)).unwrap_or(text.len())]
+}
+
+/// Returns a text with `kept` in place of the secret parameters in it, such as `?api_key=…`, as far as they are a
+/// `value`. Passwords stay: those of forms are mostly data of a test.
+fn parameters_kept(
+    text: &str,
+    value: fn(&str) -> &str,
+    kept: &mut dyn FnMut(&str) -> String,
+) -> String {
     let mut result = String::new();
     let mut rest = text;
     while let Some(at) = rest.find(['?', '&']) {
@@ -265,12 +281,12 @@ fn parameters_kept(text: &str, kept: &mut dyn FnMut(&str) -> String) -> String {
         rest = behind;
         let ends = |c: char| ends_word(c) || matches!(c, '&' | '#' | '?');
         let parameter = &behind[..behind.find(ends).unwrap_or(behind.len())];
-        let Some((name, value)) = parameter.split_once('=') else { continue };
-        let is_plain = value.chars().all(|c| c.is_ascii_alphanumeric() || "-._~".contains(c));
+        let Some((name, written)) = parameter.split_once('=') else { continue };
         let is_secret = has_secret_word(name) && !name.to_ascii_lowercase().contains("passw");
-        if is_secret && is_plain && LEAST_CHARACTERS <= value.len() {
+        let value = value(written);
+        if is_secret && LEAST_CHARACTERS <= value.len() {
             result += &format!("{name}={}", kept(value));
-            rest = &behind[parameter.len()..];
+            rest = &behind[name.len() + "=".len() + value.len()..];
         }
     }
     result + rest
@@ -301,11 +317,15 @@ pub fn field_kept(name: &str, value: &str, kept: &mut dyn FnMut(&str) -> String)
     }
 }
 
-/// Returns a text with `kept` in place of the password of each URL in it, and of secret parameters.
+/// Returns a text with `kept` in place of the password of each URL in it, and of secret parameters. Of parameters
+/// only those that are the same when a value takes the place of its reference again.
 pub fn passwords_kept(text: &str, kept: &mut dyn FnMut(&str) -> String) -> String {
-    let text = parameters_kept(text, kept);
+    passwords_of_urls_kept(&parameters_kept(text, plain, kept), kept)
+}
+
+fn passwords_of_urls_kept(text: &str, kept: &mut dyn FnMut(&str) -> String) -> String {
     let mut result = String::new();
-    let mut rest = text.as_str();
+    let mut rest = text;
     while let Some((before, behind)) = rest.split_once("://") {
         result += before;
         result += "://";
@@ -343,12 +363,13 @@ fn authority_at(text: &str) -> &str {
     &text[..text.find(ends).unwrap_or(text.len())]
 }
 
-/// Returns a text without the secrets that can be recognised by themselves: the passwords of URLs and
-/// the values of secret header fields, as they stand in a request, in JSON and on a command line.
+/// Returns a text without the secrets that can be recognised by themselves: the passwords of URLs, the values of
+/// secret parameters and those of secret header fields, as they stand in a request, in JSON and on a command line.
 #[must_use]
 pub fn without_plain(text: &str) -> String {
     let mut hidden = |_: &str| HIDDEN.to_owned();
-    let text = passwords_kept(text, &mut hidden);
+    let text = parameters_kept(text, in_message, &mut hidden);
+    let text = passwords_of_urls_kept(&text, &mut hidden);
     let lower = text.to_ascii_lowercase();
     let mut result = String::new();
     let mut done = 0;

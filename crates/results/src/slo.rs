@@ -359,7 +359,12 @@ impl Slo {
     fn is_missed_by_failures(&self, part: &Part) -> bool {
         let late = MAY_BE_LATE.iter().filter_map(|name| part.outcomes.get(*name));
         let over = part.counts.failed.saturating_sub(late.sum());
-        tail(part.counts.intended, over, self.allowed()) == Tail::Fail
+        self.is_missed_by(over, part.counts.intended)
+    }
+
+    /// Returns true if so many requests over it are enough to miss the objective.
+    pub(crate) fn is_missed_by(&self, over: u64, of: u64) -> bool {
+        tail(of, over, self.allowed()) == Tail::Fail
     }
 
     /// Decides from the requests over, at most and at least.

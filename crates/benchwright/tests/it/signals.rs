@@ -18,9 +18,10 @@ const BUSY: Duration = Duration::from_secs(3);
 const MOMENTS: Duration = Duration::from_millis(1_200);
 
 /// A command and its words: `URL` is a server that answers, `SILENT` one that does not.
-const COMMANDS: [(&str, &str); 18] = [
+const COMMANDS: [(&str, &str); 19] = [
     ("run", "run local.yaml"),
     ("run, simulated", "run simulated.yaml"),
+    ("run, simulated, long trials", "run long.yaml"),
     ("run, unreachable", "run silent.yaml"),
     ("load, open loop", "load URL --rate 500/s --duration 30s"),
     ("load, closed loop", "load URL --closed --duration 30s"),
@@ -75,6 +76,9 @@ fn a_signal_is_heard_at_any_moment_of_every_command() {
     let silent = format!("http://{}/", silent.local_addr().unwrap());
     folder.file("local.yaml", LOCAL);
     folder.file("simulated.yaml", SIMULATED);
+    // Each trial takes seconds of real time.
+    let long = SIMULATED.replace("servers: 4", "servers: 400");
+    folder.file("long.yaml", long.replace("[2000/s, 3000/s]", "[300k/s, 310k/s]"));
     folder.file("silent.yaml", SILENT.replace("SILENT", &silent));
     folder.file("quick.lua", "function response() end");
     folder.file("file.lua", "while true do end");

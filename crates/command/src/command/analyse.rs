@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-use measure::quantity::probability;
+use measure::quantity::{counted, probability};
 use results::analysis::{self, Analysis, Figures, Metric, Pair, Row, Trials};
 use results::regular;
 
@@ -111,7 +111,8 @@ fn read(
         rows.push(Row { trial, level: level.to_owned(), values });
         if MOST_TRIALS < rows.len() {
             return Err(Failure::question(format!(
-                "{name} has more than {MOST_TRIALS} rows, which are not trials: {ROW_FOR_EACH_TRIAL}"
+                "{name} has more than {} rows, which are not trials: {ROW_FOR_EACH_TRIAL}",
+                counted(MOST_TRIALS as u64)
             )));
         }
     }
@@ -122,15 +123,16 @@ fn read(
         return Err(Failure::question(format!(
             "column `{by}` of {name} has {} different levels, and {MOST_LEVELS} are the most; --by names \
              the column that says what was measured, for example a version",
-            of_level.len()
+            counted(of_level.len() as u64)
         )));
     }
     if let Some((level, count)) = of_level.iter().find(|(_, count)| MANY < **count)
         && rows_are.is_none()
     {
         return Err(Failure::question(format!(
-            "{name} has {count} rows at `{level}`: say what a row is. --rows trials if each is the figure \
-             of a whole trial; if each is a request: {ROW_FOR_EACH_TRIAL}"
+            "{name} has {} rows at `{level}`: say what a row is. --rows trials if each is the figure \
+             of a whole trial; if each is a request: {ROW_FOR_EACH_TRIAL}",
+            counted(*count as u64)
         )));
     }
     Ok(Trials { by: by.to_owned(), metrics: metrics.to_vec(), rows })

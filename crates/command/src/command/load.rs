@@ -92,7 +92,7 @@ fn make(arguments: &Load, secrets: &mut Secrets) -> Result<Exit, Failure> {
     let notices = script_set.as_ref().map_or(&[][..], ScriptSet::notices);
     let shown = notices.iter().map(|notice| secrets.redact(notice));
     shown.for_each(|notice| output::error(&format!("notice: {notice}")));
-    let labels = labels(&workload, &plan.pacing);
+    let labels = secret::labels(labels(&workload, &plan.pacing));
     let mut outputs = Outputs::of(arguments, labels.clone()).map_err(question)?;
     let stop = crate::interrupted();
 

@@ -103,7 +103,7 @@ fn backend(
     tell: &(impl Fn(&str) + Clone + 'static),
 ) -> Box<dyn Backend> {
     match spec.spec.where_.backend {
-        BackendKind::Simulated => Box::new(Simulated::new(spec)),
+        BackendKind::Simulated => Box::new(Simulated::new(spec).heeding(host.clone())),
         BackendKind::Local | BackendKind::External => Box::new(Local::new(host.clone())),
         BackendKind::Kubernetes => Box::new(Kubernetes::new(host.clone(), tell.clone())),
     }

@@ -17,6 +17,7 @@ use load::pacing::{Offered, Pacing, Sharing};
 use load::shard::{Limits, Overdue, Unopened};
 use load::validity::{self, Besides};
 use measure::pace::{Distribution, Portion, Shape, Think};
+use measure::quantity::counted;
 use measure::{Nanos, Rate};
 use net::{Closed, Endpoint, Timer};
 use results::{Load, Secrets, failing, secrets};
@@ -159,11 +160,12 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
     outputs.write(&document, &measurement)?;
     let failures = failing::of_load_in_words(&document);
     failures.iter().for_each(|words| output::error(&format!("failed: {words}")));
-    for line in judgement.reasons().iter().chain(&judgement.findings).chain(&judgement.warnings) {
+    for line in judgement.reasons().iter().chain(&document.findings).chain(&judgement.warnings) {
         output::error(line);
     }
     let overdue: u64 = measurement.parts.iter().map(|part| part.overdue).sum();
     if 0 < overdue {
+        let overdue = counted(overdue);
         output::error(&format!("{overdue} requests took longer than {} (-T)", command.timeout));
     }
     if judgement.is_valid() {

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::AtomicU64;
 
 use lab::backend::{Quantiles, Tick};
-use lab::experiment::Outlined;
+use lab::course::Outlined;
 use lab::progress::{Event, Progress};
 use load::Outcome;
 use measure::Rate;

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use lab::answer::Ending;
-use lab::experiment::{Outlined, WAIT};
+use lab::course::{Ending, Outlined};
+use lab::experiment::WAIT;
 use lab::progress::{Event, Mark};
 use lab::wishes::Wishes;
 use measure::quantity::grouped;

@@ -10,6 +10,7 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::Sparkline;
+use results::failing;
 
 use super::look::{Common, SPANS, Scale, Tone};
 
@@ -169,10 +170,12 @@ impl Figures {
         bars(frame, area, &values, &height, common);
     }
 
-    /// Returns the failures by their outcome: `3: timeout 2, reset 1`.
+    /// Returns the failures by their outcome: `3: timeout 2, cut off 1`.
     fn failures(&self) -> String {
-        let classes = self.errors.iter().map(|(class, n)| format!("{class} {}", count(*n)));
-        let classes: Vec<String> = classes.collect();
+        let class = |(outcome, n): (&String, &u64)| {
+            format!("{} {}", failing::outcome_in_words(outcome), count(*n))
+        };
+        let classes: Vec<String> = self.errors.iter().map(class).collect();
         let all = count(self.failed);
         if classes.is_empty() { all } else { format!("{all}: {}", classes.join(", ")) }
     }

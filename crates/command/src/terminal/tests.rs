@@ -2,11 +2,10 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use expect_test::{Expect, expect};
-use lab::answer::Ending;
 use lab::backend::{Drive, Quantiles, Tick};
-use lab::experiment::{Outline, Outlined, WAIT};
+use lab::course::{Ending, Outline, Outlined, Trial};
+use lab::experiment::WAIT;
 use lab::progress::Event as Happened;
-use lab::trial::Trial;
 use lab::wishes::Wishes;
 use measure::Rate;
 use measure::pace::Think;
@@ -325,7 +324,7 @@ fn a_warm_up_has_no_offered_rate() {
             │  4    3,910/s  ✗ slo missed 4.40 ms  ││p50        1.10 ms     1.15 ms        │
             │  5    4,105/s  ● running             ││p99        4.40 ms     4.60 ms        │
             │                                      ││p99.9      9.90 ms     10.3 ms        │
-            │                                      ││failed     2: reset 1, timeout 1      │
+            │                                      ││failed     2: cut off 1, timeout 1    │
             │                                      ││requests   212 in flight              │
             │                                      ││late       p99 20.0 µs                │
             │                                      ││p99 of the last 60 s: 0 to 4.40 ms, li│
@@ -360,7 +359,7 @@ fn a_measurement_shows_offered_against_completed() {
             │  5    4,105/s  ● running             ││p50        1.40 ms     1.15 ms        │
             │                                      ││p99        5.60 ms     4.60 ms        │
             │                                      ││p99.9      12.6 ms     10.3 ms        │
-            │                                      ││failed     6: reset 3, timeout 3      │
+            │                                      ││failed     6: cut off 3, timeout 3    │
             │                                      ││requests   212 in flight              │
             │                                      ││late       p99 20.0 µs                │
             │                                      ││p99 of the last 60 s: 0 to 5.60 ms, li│
@@ -394,7 +393,7 @@ fn a_wide_terminal_has_room_for_everything() {
             │  5    4,105/s  ● running                                 ││p50        1.40 ms     1.15 ms                            │
             │                                                          ││p99        5.60 ms     4.60 ms                            │
             │                                                          ││p99.9      12.6 ms     10.3 ms                            │
-            │                                                          ││failed     6: reset 3, timeout 3                          │
+            │                                                          ││failed     6: cut off 3, timeout 3                        │
             │                                                          ││requests   212 in flight                                  │
             │                                                          ││late       p99 20.0 µs                                    │
             │                                                          ││p99 of the last 60 s: 0 to 5.60 ms, linear                │
@@ -542,7 +541,7 @@ fn an_invalid_trial_is_not_counted_and_a_pause_is_announced() {
             │  5    4,105/s  ! invalid             ││p50        1.40 ms     1.15 ms        │
             │                                      ││p99        5.60 ms     4.60 ms        │
             │                                      ││p99.9      12.6 ms     10.3 ms        │
-            │                                      ││failed     6: reset 3, timeout 3      │
+            │                                      ││failed     6: cut off 3, timeout 3    │
             │                                      ││requests   212 in flight              │
             │                                      ││late       p99 20.0 µs                │
             │                                      ││p99 of the last 60 s: 0 to 5.60 ms, li│
@@ -610,7 +609,7 @@ fn a_run_that_is_being_stopped_says_so() {
             │  5    4,105/s  ● running             ││p50        1.40 ms     1.15 ms        │
             │                                      ││p99        5.60 ms     4.60 ms        │
             │                                      ││p99.9      12.6 ms     10.3 ms        │
-            │                                      ││failed     6: reset 3, timeout 3      │
+            │                                      ││failed     6: cut off 3, timeout 3    │
             │                                      ││requests   212 in flight              │
             │                                      ││late       p99 20.0 µs                │
             │                                      ││p99 of the last 60 s: 0 to 5.60 ms, li│
@@ -678,7 +677,7 @@ fn a_single_load_is_the_live_half() {
             │p50        1.80 ms     1.15 ms                                                │
             │p99        7.20 ms     4.60 ms                                                │
             │p99.9      16.2 ms     10.3 ms                                                │
-            │failed     14: reset 7, timeout 7                                             │
+            │failed     14: cut off 7, timeout 7                                           │
             │requests   212 in flight                                                      │
             │late       p99 20.0 µs                                                        │
             │p99 of the last 60 s: 4.80 ms to 7.20 ms, logarithmic                         │

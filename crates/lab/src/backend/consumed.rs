@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use measure::{Instant, Nanos};
 
-use crate::seconds;
 use crate::statistics::Reading;
 
 #[cfg(test)]
@@ -61,7 +60,7 @@ impl Consumed {
         let from = if missed(begin, first) { first } else { begin };
         let to = if missed(last, end) { last } else { end };
         let is_enough = from < to && (end - begin) / 2 <= to - from;
-        if is_enough { seconds::cpu_between(&self.cpu, from, to) } else { None }
+        if is_enough { cpu_between(&self.cpu, from, to) } else { None }
     }
 }
 
@@ -82,4 +81,23 @@ pub struct Thread {
     pub cpu: Samples,
     /// The time that it was ready to run and did not run.
     pub waited: Samples,
+}
+
+/// Returns the CPU that a component used between two points of the host's clock, in CPUs; `None` if
+/// it was not watched over all of it.
+pub(crate) fn cpu_between(samples: &Samples, from: Instant, to: Instant) -> Option<f64> {
+    let used = at(samples, to)? - at(samples, from)?;
+    (from < to).then(|| used.max(0.0) / (to - from).0 as f64)
+}
+
+/// Returns the figure at a point between two samples, by linear interpolation.
+pub(crate) fn at(samples: &Samples, point: Instant) -> Option<f64> {
+    let next = samples.partition_point(|&(time, _)| time < point);
+    let &(time, value) = samples.get(next)?;
+    if time == point {
+        return Some(value as f64);
+    }
+    let &(earlier, before) = samples.get(next.checked_sub(1)?)?;
+    let share = (point - earlier).0 as f64 / (time - earlier).0 as f64;
+    Some(before as f64 + share * (value as f64 - before as f64))
 }

@@ -2,8 +2,11 @@
 //! plan, and for our own tests. The same seed gives the same bytes; no clock is read.
 //!
 //! Requests wait in one line for `servers` equal servers (M/D/k, M/M/k, and with constant arrivals
-//! D/·/k). The open loop has as many connections as it needs; the closed loop has the spec's. Any
-//! other option of the generator has no meaning here, and a caveat names it.
+//! D/·/k). A connection has one request at a time, so no more servers work than there are connections:
+//! in one line it makes no difference which of the two a request waits for. Any other option of the
+//! generator has no meaning here, and a caveat names it.
+//!
+//! A load is kept in memory as a whole, so one that is too large is refused before it begins.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -20,11 +23,11 @@ use super::{
     Address, Backend, Consumed, Drive, Driven, Executed, Machine, Quantiles, Reply, Service, Stop,
     Tick, Ticking, replicas,
 };
+use crate::Host;
 use crate::calm::Calm;
 use crate::generator;
-use crate::spec::{
-    self, Arrivals, Change, Connections, Distribution, Exchange, Resolved, Run, Shape,
-};
+use crate::spec::simulated::{MOST_REQUESTS, Offer, TooMuch};
+use crate::spec::{self, Arrivals, Change, Distribution, Exchange, Load, Resolved, Run, Shape};
 
 #[cfg(test)]
 mod tests;
@@ -44,14 +47,16 @@ const MODELLED: [&str; 11] = [
     "slo",
 ];
 
+/// The requests after which a simulation looks whether the run was interrupted: a few milliseconds.
+const LOOK_EVERY: usize = 1 << 16;
+
 /// Virtual time and the model that fills it.
 pub struct Simulated {
     now: Instant,
+    /// The process of the run, which may be interrupted.
+    host: Option<Host>,
     model: spec::Simulated,
-    arrivals: Arrivals,
-    shape: Option<Shape>,
-    /// The connections of the closed loop.
-    connections: u32,
+    load: Load,
     /// The objectives that end a load once they are missed; none if it runs for its whole time.
     slos: Vec<Slo>,
     /// The longest response time that counts as goodput, if there is a limit.
@@ -62,17 +67,30 @@ impl Simulated {
     pub fn new(resolved: &Resolved) -> Simulated {
         let spec = &resolved.spec;
         let model = spec.simulated.clone().expect("the spec was checked to have a model");
-        let load = &spec.load;
-        let arrivals = load.arrivals.unwrap_or_default();
-        let connections = match load.connections {
-            Connections::Fixed(number) => number.0,
-            // The spec was checked: only an open loop has these.
-            Connections::PerRate(_) => 0,
-        };
-        let (now, shape) = (Instant::default(), load.shape.clone());
+        let (now, load) = (Instant::default(), spec.load.clone());
         let limit = slo::tightest(&resolved.slos());
         let slos = if resolved.asks_only_for_verdicts() { resolved.slos() } else { Vec::new() };
-        Simulated { now, model, arrivals, shape, connections, slos, limit }
+        Simulated { now, host: None, model, load, slos, limit }
+    }
+
+    /// Returns the same that ends a load once the run is interrupted, or its trial is to be repeated:
+    /// virtual time passes quickly, but a large load takes seconds of a real CPU.
+    #[must_use]
+    pub fn heeding(self, host: Host) -> Simulated {
+        Simulated { host: Some(host), ..self }
+    }
+
+    /// Fails if the load that is being made has to end.
+    fn check_load(&self) -> Result<(), Stop> {
+        self.host.as_ref().map_or(Ok(()), Host::check_load)
+    }
+
+    fn arrivals(&self) -> Arrivals {
+        self.load.arrivals.unwrap_or_default()
+    }
+
+    fn shape(&self) -> Option<&Shape> {
+        self.load.shape.as_ref()
     }
 }
 
@@ -91,7 +109,8 @@ impl Backend for Simulated {
     }
 
     fn enter(&mut self, resolved: &Resolved) -> Result<(), Stop> {
-        *self = Simulated { now: self.now, ..Simulated::new(resolved) };
+        let (now, host) = (self.now, self.host.take());
+        *self = Simulated { now, host, ..Simulated::new(resolved) };
         Ok(())
     }
 
@@ -107,7 +126,7 @@ impl Backend for Simulated {
             .collect();
         let caveat = || {
             format!(
-                "the simulation ignores {}: it is a queue, without connections and contents; \
+                "the simulation ignores {}: it is a queue, without a network and contents; \
                  choose backend: local or external to use all fields",
                 ignored.join(", ")
             )
@@ -154,11 +173,8 @@ impl Backend for Simulated {
     }
 
     fn drive(&mut self, drive: &Drive, tick: &mut Ticking<'_>) -> Result<Driven, Stop> {
-        let mut parts: Vec<(String, Vec<Request>)> = (0..)
-            .zip(&drive.targets)
-            .map(|(part, url)| (url.clone(), self.requests(drive, Random::part(drive.seed, part))))
-            .collect();
         let asked = self.asked_per_s(drive);
+        let mut parts = self.parts(drive)?;
         let curtailed = match drive.interval {
             Some(interval) => ended_by(tick, drive, interval, &parts),
             None => self.curtailed(drive, &parts),
@@ -167,7 +183,7 @@ impl Backend for Simulated {
         let end = Instant::default() + drive.warm_up + drive.measure;
         parts.iter_mut().for_each(|(_, requests)| requests.retain(|r| r.intended < end));
         let ended = curtailed.filter(|_| drive.interval.is_none()).map(|_| SLO_MISSED.to_owned());
-        let document = self.document(drive, asked, &parts);
+        let document = self.document(drive, asked, &parts)?;
         let mut load = results::Load { ended, ..document };
         load.warnings.extend(little::warning(&load));
         let times = load.total.response_time.as_ref();
@@ -234,25 +250,73 @@ struct Request {
 }
 
 impl Simulated {
-    /// Returns every request that is due before the measurement ends.
-    fn requests(&self, drive: &Drive, mut random: Random) -> Vec<Request> {
+    /// Returns the requests of each target, in the order in which they are due.
+    fn parts(&self, drive: &Drive) -> Result<Vec<(String, Vec<Request>)>, Stop> {
+        let length = drive.warm_up + drive.measure;
+        let refused = |TooMuch { message, remedy }| Stop::no_answer(format!("{message}; {remedy}"));
+        let offer = self.offer(drive);
+        if let Some(too_much) = offer.refused(length) {
+            return Err(refused(too_much));
+        }
+        let mut room = MOST_REQUESTS;
+        let mut parts = Vec::new();
+        for (part, url) in (0..).zip(&drive.targets) {
+            let requests = self.requests(drive, Random::part(drive.seed, part), room)?;
+            room =
+                room.checked_sub(requests.len()).ok_or_else(|| refused(offer.too_many(length)))?;
+            parts.push((url.clone(), requests));
+        }
+        Ok(parts)
+    }
+
+    /// Returns the load as far as it is known beforehand.
+    fn offer(&self, drive: &Drive) -> Offer {
+        let (law, targets) = (self.arrivals().0, drive.targets.len());
+        match (drive.rate, self.shape()) {
+            (Some(rate), _) => Offer::open(rate.as_per_second(), law, targets),
+            (None, Some(shape)) => {
+                let curve = shape.curve.after_warm_up(drive.warm_up);
+                let mean = curve.mean_rate(Nanos::ZERO, drive.warm_up + drive.measure);
+                Offer::open(mean, law, targets)
+            }
+            (None, None) => {
+                Offer::closed(&self.model, self.load.connections_at(None), drive.think, targets)
+            }
+        }
+    }
+
+    /// Returns every request that is due before the measurement ends; one more than there is room for
+    /// if these are too many.
+    fn requests(
+        &self,
+        drive: &Drive,
+        mut random: Random,
+        room: usize,
+    ) -> Result<Vec<Request>, Stop> {
         let end = Instant::default() + drive.warm_up + drive.measure;
+        let connections = self.load.connections_at(drive.rate);
+        let at_once = self.model.servers.0.min(connections);
         let mut free: BinaryHeap<Reverse<Instant>> =
-            (0..self.model.servers.0).map(|_| Reverse(Instant::default())).collect();
+            (0..at_once).map(|_| Reverse(Instant::default())).collect();
         // For the closed loop: the time when each connection starts its next request.
+        let of_closed =
+            if drive.rate.is_none() && self.shape().is_none() { connections } else { 0 };
         let mut starts: BinaryHeap<Reverse<Instant>> =
-            (0..self.connections).map(|_| Reverse(Instant::default())).collect();
+            (0..of_closed).map(|_| Reverse(Instant::default())).collect();
         let mut drawn = self.drawn(drive, &mut random);
         let mut clock = 0.0;
         let mut requests = Vec::new();
-        loop {
+        while requests.len() <= room {
+            if requests.len().is_multiple_of(LOOK_EVERY) {
+                self.check_load()?;
+            }
             let intended = match (&mut drawn, drive.rate) {
                 (Some((process, walk)), _) => match walk.time(process.next_time()) {
                     Some(time) => Instant::default() + time,
-                    None => return requests,
+                    None => break,
                 },
                 (None, Some(rate)) => {
-                    clock += match self.arrivals.0 {
+                    clock += match self.arrivals().0 {
                         Law::Poisson => random.exponential(rate.gap_ns()),
                         _ => rate.gap_ns(),
                     };
@@ -261,28 +325,33 @@ impl Simulated {
                 (None, None) => starts.pop().expect("a closed loop has a connection").0,
             };
             if end <= intended {
-                return requests;
+                break;
             }
             let Reverse(server) = free.pop().expect("a model has a server");
             let begun = server.max(intended);
             let done = begun + self.service_time(&mut random);
             free.push(Reverse(done));
-            starts.push(Reverse(done + drive.think.draw(&mut random)));
+            if 0 < of_closed {
+                starts.push(Reverse(done + drive.think.draw(&mut random)));
+            }
             requests.push(Request { intended, begun, done });
         }
+        Ok(requests)
     }
 
     /// Returns the times of an open loop as the generator draws them. Poisson and constant arrivals
     /// at one rate use the stream of the service times instead, so that a seed keeps its results.
     fn drawn(&self, drive: &Drive, random: &mut Random) -> Option<(UnitProcess, Walk)> {
-        let shape = match (drive.rate, &self.shape) {
-            (Some(_), _) if matches!(self.arrivals.0, Law::Poisson | Law::Constant) => return None,
+        let shape = match (drive.rate, self.shape()) {
+            (Some(_), _) if matches!(self.arrivals().0, Law::Poisson | Law::Constant) => {
+                return None;
+            }
             (Some(rate), _) => measure::pace::Shape::constant(rate),
             (None, Some(shape)) => shape.curve.after_warm_up(drive.warm_up),
             (None, None) => return None,
         };
         let own = Random::new(random.next_u64());
-        Some((UnitProcess::new(self.arrivals.0, own), Walk::new(shape)))
+        Some((UnitProcess::new(self.arrivals().0, own), Walk::new(shape)))
     }
 
     /// Returns the length of a measurement that ends early, as it would on a real machine: so many
@@ -290,17 +359,17 @@ impl Simulated {
     fn curtailed(&self, drive: &Drive, parts: &[(String, Vec<Request>)]) -> Option<Nanos> {
         let rate = drive.rate?.as_per_second() * parts.len() as f64;
         let begin = Instant::default() + drive.warm_up;
-        let mut requests: Vec<Request> = parts.iter().flat_map(|(_, of)| of).copied().collect();
-        requests.retain(|request| begin <= request.intended);
-        requests.sort_by_key(|request| request.done);
+        let measured = || parts.iter().flat_map(|(_, of)| of).filter(|r| begin <= r.intended);
         let decided = |enough: Enough| {
             // No request fails in a queue.
             let limit = enough.limit?;
-            let mut over = requests.iter().filter(|r| limit < r.done - r.intended);
-            over.nth(enough.requests as usize - 1)
+            let over = measured().filter(|r| limit < r.done - r.intended);
+            let mut over: Vec<Instant> = over.map(|request| request.done).collect();
+            let last = enough.requests as usize - 1;
+            (last < over.len()).then(|| *over.select_nth_unstable(last).1)
         };
         let enough = slo::enough(&self.slos, rate * drive.measure.as_secs_f64()).into_iter();
-        let length = enough.filter_map(decided).map(|request| request.done - begin).min()?;
+        let length = enough.filter_map(decided).map(|done| done - begin).min()?;
         Some(length.max(LEAST_CURTAILED)).filter(|length| *length < drive.measure)
     }
 
@@ -311,7 +380,7 @@ impl Simulated {
             curve.mean_rate(drive.warm_up, drive.warm_up + drive.measure)
         };
         let of_rate = drive.rate.map(|rate| rate.as_per_second());
-        of_rate.or_else(|| self.shape.as_ref().map(of_shape))
+        of_rate.or_else(|| self.shape().map(of_shape))
     }
 
     fn service_time(&self, random: &mut Random) -> Nanos {
@@ -327,20 +396,27 @@ impl Simulated {
         drive: &Drive,
         asked: Option<f64>,
         parts: &[(String, Vec<Request>)],
-    ) -> results::Load {
-        let counted = |requests: &Vec<Request>| Counted::of(drive, self.limit, requests);
+    ) -> Result<results::Load, Stop> {
+        let counted = |(url, requests): &(String, Vec<Request>)| {
+            let mut counted = Counted::new(drive);
+            for some in requests.chunks(LOOK_EVERY) {
+                self.check_load()?;
+                counted.count(drive, self.limit, some);
+            }
+            Ok((url.clone(), counted))
+        };
         let targets: Vec<(String, Counted)> =
-            parts.iter().map(|(url, requests)| (url.clone(), counted(requests))).collect();
+            parts.iter().map(counted).collect::<Result<_, Stop>>()?;
         let mut total = Counted::new(drive);
         targets.iter().for_each(|(_, part)| total.add(part));
-        let series = total.series();
+        let series = self.series(drive, &total, parts)?;
         let part =
             |counted: &Counted, targets: f64| counted.part(drive, asked.map(|r| r * targets));
-        results::Load {
+        Ok(results::Load {
             arguments: drive.arguments.clone(),
             seed: drive.seed,
             pacing: match asked {
-                Some(_) => Pacing::Open { arrivals: self.arrivals.to_string() },
+                Some(_) => Pacing::Open { arrivals: self.arrivals().to_string() },
                 None => Pacing::Closed { think_ns: drive.think.mean().0 },
             },
             measured_s: drive.measure.as_secs_f64(),
@@ -357,8 +433,54 @@ impl Simulated {
             saturated: asked.and_then(|_| total.balance.is_saturated()),
             generator: Generator { io: Some("simulated".to_owned()), ..Generator::default() },
             ..results::Load::empty("simulated")
-        }
+        })
     }
+
+    /// Returns each second of the measurement. A histogram takes a quarter of a megabyte, so there is one
+    /// at a time.
+    fn series(
+        &self,
+        drive: &Drive,
+        total: &Counted,
+        parts: &[(String, Vec<Request>)],
+    ) -> Result<Vec<Interval>, Stop> {
+        let begin = Instant::default() + drive.warm_up;
+        let last = begin + drive.measure + drive.drain;
+        let of_warm_up = |requests: &[Request]| requests.partition_point(|r| r.intended < begin);
+        let mut next: Vec<usize> = parts.iter().map(|(_, of)| of_warm_up(of)).collect();
+        let (mut times, none) = (Histogram::new(), Histogram::new());
+        let mut series = Vec::with_capacity(total.seconds.len());
+        for (t, second) in (0_u32..).zip(&total.seconds) {
+            self.check_load()?;
+            let end = begin + Nanos::SECOND * (u64::from(t) + 1);
+            times.clear();
+            for ((_, requests), next) in parts.iter().zip(&mut next) {
+                let rest = &requests[*next..];
+                let due = rest.partition_point(|request| request.intended < end);
+                for request in &rest[..due] {
+                    times.record(answered(request, last));
+                }
+                *next += due;
+            }
+            let mut interval = Interval {
+                t_s: f64::from(t),
+                length_s: second.length_s,
+                offered: second.offered,
+                sent: second.offered,
+                completed: second.completed,
+                ..Interval::default()
+            };
+            interval.set_times(&times, &none);
+            series.push(interval);
+        }
+        Ok(series)
+    }
+}
+
+/// Returns the response time of a request. An unanswered one took at least as long as the generator
+/// waited for it.
+fn answered(request: &Request, last: Instant) -> Nanos {
+    request.done.min(last) - request.intended
 }
 
 /// Returns the time within the measurement in which a server worked on the request.
@@ -375,17 +497,21 @@ fn ended_by(
     interval: Nanos,
     parts: &[(String, Vec<Request>)],
 ) -> Option<Nanos> {
-    let mut requests: Vec<Request> = parts.iter().flat_map(|(_, of)| of).copied().collect();
-    requests.sort_by_key(|request| request.done);
-    let mut rest = &requests[..];
+    let begin = Instant::default() + drive.warm_up;
+    let mut done: Vec<Vec<Nanos>> = Vec::new();
+    done.resize_with((drive.measure.0 / interval.0) as usize, Vec::new);
+    for request in parts.iter().flat_map(|(_, of)| of) {
+        let number = (request.done.saturating_since(begin).0 / interval.0) as usize;
+        if let Some(of_interval) = done.get_mut(number) {
+            of_interval.push(request.done - request.intended);
+        }
+    }
     let mut elapsed = Nanos::ZERO;
-    while elapsed + interval <= drive.measure {
+    let mut times = Histogram::new();
+    for done in done {
         elapsed += interval;
-        let end = Instant::default() + drive.warm_up + elapsed;
-        let (done, later) = rest.split_at(rest.partition_point(|request| request.done < end));
-        rest = later;
-        let mut times = Histogram::new();
-        done.iter().for_each(|request| times.record(request.done - request.intended));
+        times.clear();
+        done.iter().for_each(|time| times.record(*time));
         let of = |quantile| times.quantile(quantile).map(|time| time.0);
         let told = tick(Tick {
             phase: "measurement".to_owned(),
@@ -419,12 +545,11 @@ struct Counted {
     seconds: Vec<Second>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Copy, Default)]
 struct Second {
     length_s: f64,
     offered: u64,
     completed: u64,
-    response_times: Histogram,
 }
 
 impl Counted {
@@ -448,46 +573,42 @@ impl Counted {
         }
     }
 
-    fn of(drive: &Drive, limit: Option<Nanos>, requests: &[Request]) -> Counted {
+    fn count(&mut self, drive: &Drive, limit: Option<Nanos>, requests: &[Request]) {
         let begin = Instant::default() + drive.warm_up;
         let end = begin + drive.measure;
         let last = end + drive.drain;
-        let mut counted = Counted::new(drive);
-        for &Request { intended, begun, done } in requests {
-            counted.balance.arrived(intended);
-            counted.in_progress += done.min(end).saturating_since(intended.max(begin));
+        for request in requests {
+            let &Request { intended, begun, done } = request;
+            self.balance.arrived(intended);
+            self.in_progress += done.min(end).saturating_since(intended.max(begin));
             if done < end {
-                counted.balance.answered(done);
+                self.balance.answered(done);
             }
             if begin <= done && done < end {
-                counted.counts.completed_inside += 1;
+                self.counts.completed_inside += 1;
                 let is_good = limit.is_none_or(|limit| done - intended <= limit);
-                counted.good_inside += u64::from(is_good);
-                counted.second(done - begin).completed += 1;
+                self.good_inside += u64::from(is_good);
+                self.second(done - begin).completed += 1;
             }
             if intended < begin {
                 continue;
             }
-            let second = counted.second(intended - begin);
-            second.offered += 1;
-            // An unanswered request took at least as long as the generator waited for it.
-            second.response_times.record(done.min(last) - intended);
-            counted.response_time.record(done.min(last) - intended);
-            counted.counts.intended += 1;
-            counted.counts.sent += 1;
+            self.second(intended - begin).offered += 1;
+            self.response_time.record(answered(request, last));
+            self.counts.intended += 1;
+            self.counts.sent += 1;
             match done < last {
                 true => {
-                    counted.counts.ok += 1;
-                    counted.counts.completed += 1;
-                    counted.service_time.record(done - begun);
+                    self.counts.ok += 1;
+                    self.counts.completed += 1;
+                    self.service_time.record(done - begun);
                 }
                 false => {
-                    counted.counts.unfinished += 1;
-                    counted.unfinished_response_time.record(last - intended);
+                    self.counts.unfinished += 1;
+                    self.unfinished_response_time.record(last - intended);
                 }
             }
         }
-        counted
     }
 
     fn second(&mut self, since: Nanos) -> &mut Second {
@@ -510,7 +631,6 @@ impl Counted {
         for (second, other) in self.seconds.iter_mut().zip(&part.seconds) {
             second.offered += other.offered;
             second.completed += other.completed;
-            second.response_times.add(&other.response_times);
         }
     }
 
@@ -541,21 +661,5 @@ impl Counted {
             service_time: Times::of(&self.service_time),
             ..Part::default()
         }
-    }
-
-    fn series(&self) -> Vec<Interval> {
-        let interval = |(t, second): (u32, &Second)| {
-            let mut interval = Interval {
-                t_s: f64::from(t),
-                length_s: second.length_s,
-                offered: second.offered,
-                sent: second.offered,
-                completed: second.completed,
-                ..Interval::default()
-            };
-            interval.set_times(&second.response_times, &Histogram::new());
-            interval
-        };
-        (0..).zip(&self.seconds).map(interval).collect()
     }
 }

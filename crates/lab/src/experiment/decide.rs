@@ -8,7 +8,7 @@ use results::at_load::{self, AtLoad, Conclusion, Judgement};
 use results::journal::{Entry, Observed, Purpose, Status, Why};
 use results::{failing, slo};
 
-use crate::answer::Ending;
+use crate::course::{Attempt, Ending};
 use crate::limits::connections;
 use crate::search::{self, Next, Point};
 use crate::spec::{BackendKind, Offered, Resolved, ResultKind, Search, Start, Stop, Strategy};
@@ -24,6 +24,10 @@ const MOST_REPEATS_OF_ABORTED: u32 = 2;
 /// do so again.
 const MOST_GENERATOR_BOUND: usize = 2;
 
+/// The most trials in which no request had a response before the load ended: a calmer machine does not change
+/// that.
+const MOST_WITHOUT_RESPONSE: usize = 2;
+
 /// The most probes if none of them is valid. A disturbance only slows a probe down, so the fastest
 /// is the best estimate.
 const MOST_PROBES: usize = 3;
@@ -38,23 +42,6 @@ const LONGEST_WAIT: Nanos = Nanos::from_secs(60);
 pub enum Decision {
     Run(Attempt),
     End(Ending),
-}
-
-/// One attempt at a trial.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Attempt {
-    pub purpose: Purpose,
-    /// The rate of each target; `None` is a closed loop.
-    pub asked: Option<Rate>,
-    pub repetition: u32,
-    /// The number of the attempt: 1, or more if earlier attempts at the same trial gave no answer.
-    pub attempt: u32,
-    /// The longest wait for a calm machine; `None` begins at once.
-    pub await_calm: Option<Nanos>,
-    /// The reason of the search for this trial; a sweep has none.
-    pub why: Option<Why>,
-    /// The bounds of each target's capacity that the search knows; a sweep has none.
-    pub bracket: Option<Bracket>,
 }
 
 /// The budget that all strands together have used.
@@ -230,7 +217,7 @@ fn bounds_in_words(points: &[Point], above: &[Rate]) -> String {
 }
 
 /// The reason of an end without any success.
-const NO_SUCCESS: &str =
+pub(crate) const NO_SUCCESS: &str =
     "no request succeeded; correct the workload or the service, and run it again";
 
 /// Returns true if the service answered every request of every trial wrongly, as with a wrong path. No calmer
@@ -481,6 +468,14 @@ fn attempt(
     if MOST_GENERATOR_BOUND <= failed.iter().filter(is_bound).count() {
         return refused(last_reason());
     }
+    let is_silent = |entry: &&&Entry| entry.observed.as_ref().is_some_and(has_no_response);
+    if MOST_WITHOUT_RESPONSE <= failed.iter().filter(is_silent).count() {
+        return refused(
+            "no request had a response when the load ended. Wait longer for them (phases.drain), and look \
+             if the service answers at all"
+                .to_owned(),
+        );
+    }
     if budget.invalid_attempts < invalid {
         let times = match invalid {
             1 => ", and budget.invalid_attempts allows no other".to_owned(),
@@ -547,6 +542,10 @@ fn deaths(journal: &[Entry]) -> String {
 fn has_rules(resolved: &Resolved) -> bool {
     let sweep = resolved.spec.search.as_ref().and_then(Search::sweep);
     sweep.is_some_and(|sweep| !sweep.stop.is_empty())
+}
+
+fn has_no_response(observed: &Observed) -> bool {
+    0 < observed.requests && observed.unfinished == Some(observed.requests)
 }
 
 fn no_answer(why: String) -> Decision {

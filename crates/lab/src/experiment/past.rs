@@ -9,7 +9,8 @@ use results::{Answer, Directory, Doctor, Entry, Environment};
 
 use super::{Plan, Turns, provenance};
 use crate::Error;
-use crate::answer::{self, Ending};
+use crate::answer;
+use crate::course::Ending;
 use crate::spec::Resolved;
 
 /// Everything that a directory says of a run, besides the files of its trials.

@@ -11,9 +11,10 @@ use measure::{Nanos, Rate};
 use results::journal::Purpose;
 
 use super::usual::{self, Usual};
-use super::{Attempt, Plan, Turn, Turns, seed_of};
+use super::{Plan, Turn, Turns, seed_of};
 use crate::backend::Stop;
 use crate::backend::dry_run::DryRun;
+use crate::course::{Attempt, Outline, Outlined, Trial};
 use crate::progress::Silent;
 use crate::search;
 use crate::spec::{
@@ -22,7 +23,7 @@ use crate::spec::{
     Until,
 };
 use crate::system::{self, System};
-use crate::trial::{self, Trial};
+use crate::trial;
 
 /// The number of capacities that are tried to find out how few trials a search needs.
 const PLACES: u32 = 20;
@@ -155,36 +156,6 @@ pub(super) fn headline(resolved: &Resolved, plan: &Plan) -> String {
         most => format!("at most {most} trials, {length}"),
     });
     parts.join(" · ")
-}
-
-/// The plan for those who watch its run.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outline {
-    pub name: String,
-    pub seed: u64,
-    pub strands: Vec<Outlined>,
-    /// The CPUs of the system under test, as far as the spec fixes them.
-    pub sut: Vec<u32>,
-    /// The CPUs of the generator, as far as the spec fixes them.
-    pub load: Vec<u32>,
-}
-
-/// One strand of a plan.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outlined {
-    /// Empty in a plan of one strand.
-    pub label: String,
-    /// Its levels, if there are factors: `replicas=2`.
-    pub level: Option<String>,
-    /// The name of its search, if there are several.
-    pub search: Option<String>,
-    /// The fewest and the most trials that it can have.
-    pub fewest: u64,
-    pub most: u64,
-    /// The usual number of trials, if anything is known of it.
-    pub usual: Option<u64>,
-    /// The usual length of each, with all that is done between two trials.
-    pub trial: Nanos,
 }
 
 pub(super) fn outline(resolved: &Resolved, plan: &Plan) -> Outline {

@@ -10,10 +10,10 @@ use measure::Random;
 use measure::random::seed_of;
 use results::{Entry, Metric};
 
-use super::decide::{self, Attempt, Decision, Spent};
-use crate::answer::{self, Ending};
+use super::decide::{self, Decision, Spent};
+use crate::answer;
+use crate::course::{Attempt, Ending, Place};
 use crate::spec::{Arms, Cell, Offered, Order, Question, Resolved, SpecError, questions};
-use crate::system::Place;
 
 #[cfg(test)]
 mod tests;

@@ -708,7 +708,7 @@ fn a_run_whose_requests_were_all_answered_wrongly_says_so_first_and_is_not_repea
     expect!["404 for 50 of 50 requests to /fast/ (trial 1); the service fails: no request succeeded; correct the workload or the service, and run it again"].assert_eq(&ended.answer.summary);
     expect![[r#"
         answer                404 for 50 of 50 requests to /fast/ (trial 1); the service fails: no request succeeded; correct the workload or the service, and run it again
-        validity              0 of 1 trials valid; not valid: 1
+        validity              0 of 1 trials valid; not valid: trial 1
         verdict               the service fails: no request succeeded; correct the workload or the service, and run it again
     "#]].assert_eq(&answer::table(&ended.answer));
     let answer = Past::read(&path).unwrap().answer();
@@ -718,8 +718,8 @@ fn a_run_whose_requests_were_all_answered_wrongly_says_so_first_and_is_not_repea
     expect![[r#"
         verdict: 404 for 50 of 50 requests to /fast/ (trial 1); the service fails: no request succeeded; correct the workload or the service, and run it again
         end: no request succeeded; correct the workload or the service, and run it again, after 1 trial
-        validity: 0 of 1 trials valid; not valid: 1
-        not valid: generator late: trials 1
+        validity: 0 of 1 trials valid; not valid: trial 1
+        not valid: generator late: trial 1
     "#]].assert_eq(&explained(crate::explanation::of_run(&answer)));
     expect![[r#"
         failures: 404 for 50 of 50 requests to /fast/

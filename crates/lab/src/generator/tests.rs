@@ -3,10 +3,11 @@ use std::path::Path;
 use expect_test::expect;
 
 use super::*;
-use crate::experiment::{Attempt, Plan, Turns};
+use crate::course::{Attempt, Place, Trial};
+use crate::experiment::{Plan, Turns};
 use crate::spec;
-use crate::system::{Place, System};
-use crate::trial::{self, Trial};
+use crate::system::System;
+use crate::trial;
 
 fn read(load: &str, further: &str) -> Resolved {
     let text = format!(

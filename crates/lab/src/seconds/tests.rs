@@ -77,18 +77,6 @@ fn self_reported_statistics_show_how_many_requests_are_queued() {
 }
 
 #[test]
-fn cpu_is_cut_to_the_measurement() {
-    let samples: Vec<(Instant, u64)> =
-        [(0, 0), (100, 10), (200, 110), (300, 110)].map(|(t, used)| (Instant(t), used)).to_vec();
-    let cpu = |from, to| cpu_between(&samples, Instant(from), Instant(to));
-    assert_eq!(cpu(100, 200), Some(1.0));
-    assert_eq!(cpu(150, 250), Some(0.5));
-    assert_eq!(cpu(0, 300), Some(110.0 / 300.0));
-    assert_eq!(cpu(200, 400), None);
-    assert_eq!(cpu(200, 200), None);
-}
-
-#[test]
 fn events_are_those_that_touch_the_measurement_in_their_order() {
     let at = |s: f64| Instant((s * S as f64) as u64);
     let clock = results::load::Clock {

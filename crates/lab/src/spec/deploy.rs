@@ -167,11 +167,11 @@ fn check_changes(resolved: &Resolved) -> Result<(), SpecError> {
     let Some(change) = texts::actions(resolved).find_map(|action| action.change()) else {
         return Ok(());
     };
-    let (kind, name) = match &change {
-        Change::Config(config) => ("config:", config.map.as_str()),
-        Change::Scale(_) => ("scale:", "scale:"),
+    let (kind, place) = match &change {
+        Change::Config(config) => ("config:", resolved.source.find("map:", &config.map)),
+        Change::Scale(_) => ("scale:", None),
     };
-    let place = resolved.source.find(name, name).or_else(|| resolved.source.find(kind, kind));
+    let place = place.or_else(|| resolved.source.find(kind, kind));
     let message = format!("`{kind}` changes an object of a cluster");
     Err(resolved.source.error(message, place, "choose backend: kubernetes"))
 }

@@ -294,7 +294,8 @@ impl Checked<'_> {
             let of_load = PLACEHOLDERS.iter().map(|known| known[2..known.len() - 1].to_owned());
             let known: Vec<String> =
                 of_load.chain(vars.keys().map(|name| format!("vars.{name}"))).collect();
-            let place = resolved.source.find(word, &format!("${{{name}"));
+            let written = format!("${{{name}");
+            let place = resolved.source.find(&written, &written);
             let message = format!("unknown variable `{name}`{}", did_you_mean(&name, &known));
             let label = format!("variables here: {}", known.join(", "));
             return Err(resolved.source.error(message, place, &label));

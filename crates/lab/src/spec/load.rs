@@ -438,10 +438,10 @@ fn is_address(address: &Texts) -> bool {
 pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
     let super::Spec { where_, sut, load, search, phases, reset, .. } = &resolved.spec;
     let error = |message: &str, key: &str, label: &str| {
-        let place = resolved.source.find(key, key.trim_end_matches(':'));
-        Err(resolved.source.error(message, place, label))
+        let path: Vec<&str> = key.trim_end_matches(':').split('.').collect();
+        Err(resolved.source.error(message, resolved.source.key(&path), label))
     };
-    let scheduled = format!("{}:", load.without_rate());
+    let scheduled = format!("load.{}:", load.without_rate());
     if search.is_some() && load.is_scheduled() {
         return error(
             "the load is both fixed and searched",
@@ -513,11 +513,10 @@ pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
     }
     let asks = sut.ready.get.is_some() || !sut.smoke.is_empty() || !reset.steps.is_empty();
     if let Some(url) = secured.filter(|_| is_external && asks) {
-        return error(
-            "the runner's own requests (ready.get, smoke, reset.steps) cannot use https",
-            url,
-            "remove them, or name an http endpoint",
-        );
+        let message = "the runner's own requests (ready.get, smoke, reset.steps) cannot use https";
+        let place = resolved.source.find("endpoint:", url);
+        let label = "remove them, or name an http endpoint";
+        return Err(resolved.source.error(message, place, label));
     }
     Ok(())
 }

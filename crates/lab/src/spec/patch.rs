@@ -24,7 +24,7 @@ pub(super) fn apply(
         let Some(patch) = written.profiles.get(name) else {
             return Err(unknown_profile(source, &written, name));
         };
-        let at = source.find(&format!("{name}:"), name);
+        let at = source.key(&["profiles", name]);
         spec = patched(&spec, &[patch]).map_err(|(path, Described { message, label })| {
             let message = format!("profile `{name}`, {}", placed(&path, message));
             source.error(message, at, &label)

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use measure::Bytes;
 use schemars::JsonSchema;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde::ser::Serializer;
@@ -19,6 +20,8 @@ mod tests;
 
 /// The most searches of one experiment, with their repetitions.
 const MOST_SEARCHES: usize = 10_000;
+/// The most text of all questions together: each of them is a spec of its own.
+const MOST_BYTES: usize = 256 << 20;
 /// The most trials of a block.
 const MOST_IN_A_BLOCK: u32 = 1_000;
 /// The most levels of one factor, and the most factors.
@@ -232,6 +235,19 @@ pub fn questions(resolved: &Resolved) -> Result<(Vec<Cell>, Vec<Question>), Spec
     }
     let alone = Spec { factors: Named::default(), searches: Named::default(), ..spec.clone() };
     let document = serde_json::to_value(&alone).expect("a spec is plain data");
+    let number = cells.len() * searches.len().max(1);
+    let all = number.saturating_mul(document.to_string().len() + resolved.source.text.len());
+    if MOST_BYTES < all {
+        let size = Bytes(all as u64);
+        let message =
+            format!("{number} questions of a spec as long as this one have {size} of text");
+        let place = resolved.source.find("factors:", "factors");
+        let label = format!(
+            "they have at most {} MiB; remove some, or use files for long texts",
+            MOST_BYTES >> 20
+        );
+        return Err(resolved.source.error(message, place, &label));
+    }
     let mut questions = Vec::new();
     for (number, (cell, patches)) in cells.iter().enumerate() {
         let mut of_cell = document.clone();
@@ -283,19 +299,21 @@ fn cells(resolved: &Resolved) -> Result<Vec<(Cell, Patches<'_>)>, SpecError> {
         if MOST_SEARCHES < cells.len() * levels.len() {
             return Err(too_many(resolved));
         }
+        let of_factor = || resolved.source.key(&["factors", factor]);
         for level in levels {
             let fields = level.set.as_object().into_iter().flat_map(Map::keys);
             if let Some(field) = fields.into_iter().find(|f| !OF_A_LEVEL.contains(&f.as_str())) {
                 let message =
                     format!("the level `{}` of `{factor}` cannot change `{field}`", level.name);
                 let label = format!("a level may change: {}", OF_A_LEVEL.join(", "));
-                let place = resolved.source.find(field, field);
+                let place = resolved.source.behind(&["factors", factor], field).or_else(of_factor);
                 return Err(resolved.source.error(message, place, &label));
             }
             if level.set.pointer("/where/backend").is_some() {
                 let message =
                     format!("the level `{}` of `{factor}` cannot change the backend", level.name);
-                let place = resolved.source.find("backend", "backend");
+                let place = resolved.source.behind(&["factors", factor], "where.backend");
+                let place = place.or_else(of_factor);
                 let label = "figures of two backends are not comparable: write two experiments";
                 return Err(resolved.source.error(message, place, label));
             }
@@ -319,7 +337,7 @@ fn cells(resolved: &Resolved) -> Result<Vec<(Cell, Patches<'_>)>, SpecError> {
 fn of_search(resolved: &Resolved, name: &Name, search: &Value) -> Result<Value, SpecError> {
     let Value::Object(written) = search else {
         let message = format!("the search `{name}` is not a mapping");
-        let place = resolved.source.find(name, name);
+        let place = resolved.source.key(&["searches", name]);
         let label = "write for example {strategy: sweep, range: [500/s, 2000/s], step: 5%}";
         return Err(resolved.source.error(message, place, label));
     };
@@ -335,7 +353,7 @@ fn of_search(resolved: &Resolved, name: &Name, search: &Value) -> Result<Value, 
         own.shift_remove("strategy");
         if let Some(field) = own.keys().next() {
             let message = format!("the search `{name}` measures one load, and has no `{field}`");
-            let place = resolved.source.find(field, field);
+            let place = resolved.source.behind(&["searches", name], field);
             return Err(resolved.source.error(message, place, "remove it, or the strategy"));
         }
     }

@@ -11,7 +11,7 @@ use super::source::{Place, Source, SpecError};
 const MOST_BYTES: usize = 1 << 20;
 
 pub(super) fn source(name: &str, bytes: &[u8]) -> Result<Source, SpecError> {
-    let nameless = Source { name: name.to_owned(), text: String::new() };
+    let nameless = Source::new(name, String::new());
     if MOST_BYTES < bytes.len() {
         return Err(nameless.error("too large for a spec", None, "a spec has at most 1 MiB"));
     }
@@ -19,7 +19,7 @@ pub(super) fn source(name: &str, bytes: &[u8]) -> Result<Source, SpecError> {
         Ok(text) if !text.contains('\0') => text.to_owned(),
         _ => return Err(nameless.error("not a text file", None, "a spec is YAML, in UTF-8")),
     };
-    let source = Source { name: name.to_owned(), text };
+    let source = Source::new(name, text);
     match source.text.lines().all(|line| line.trim().is_empty() || line.trim().starts_with('#')) {
         true => Err(source.error("this spec is empty", None, "begin with `name:`")),
         false => Ok(source),

@@ -225,7 +225,7 @@ impl Resolved {
 }
 
 /// Calls a function with each text of a document.
-fn each_text(value: &Value, take: &mut dyn FnMut(&str)) {
+pub(super) fn each_text(value: &Value, take: &mut dyn FnMut(&str)) {
     match value {
         Value::String(text) => take(text),
         Value::Array(items) => items.iter().for_each(|item| each_text(item, take)),

@@ -1,22 +1,46 @@
 //! The text of a spec, and errors that show the place in it.
 
 use std::fmt;
+use std::sync::{Arc, OnceLock};
 
-use results::secrets;
+use results::{Secrets, secrets};
+
+use places::{Document, Seen};
+
+mod places;
+
+#[cfg(test)]
+mod tests;
 
 /// The text of a spec, with the name that the user knows it by.
 #[derive(Clone, Debug)]
 pub struct Source {
     pub name: String,
     pub text: String,
+    /// The profiles of the text that are in effect, in their order.
+    profiles: Vec<String>,
+    /// The settings that replace parts of the text.
+    settings: Vec<Setting>,
+    /// Read at the first error.
+    document: Arc<OnceLock<Option<Document>>>,
 }
 
-/// A place in the text: line and column count from 1, in characters.
+/// A setting `path=value`.
+#[derive(Clone, Debug)]
+struct Setting {
+    path: Vec<String>,
+    value: String,
+    /// As a message shows it, without secrets.
+    shown: String,
+}
+
+/// A place of something that a spec says.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Place {
-    pub line: usize,
-    pub column: usize,
-    pub length: usize,
+pub enum Place {
+    /// In its text: line and column count from 1, in characters.
+    Text { line: usize, column: usize, length: usize },
+    /// In a setting of the command line, by its index.
+    Setting(usize),
 }
 
 /// The error of a spec that is not valid: what, where, and the remedy, as it is printed.
@@ -35,6 +59,30 @@ pub struct SpecError(String);
 const LONGEST_LINE: usize = 160;
 
 impl Source {
+    pub(super) fn new(name: &str, text: String) -> Source {
+        let (name, profiles, settings) = (name.to_owned(), Vec::new(), Vec::new());
+        Source { name, text, profiles, settings, document: Arc::default() }
+    }
+
+    /// Returns the same text with these profiles, joined by `+`, and settings in effect: an error shows no
+    /// part of the text that is not, and no part that a setting replaces.
+    pub(super) fn with(self, profiles: Option<&str>, set: &[String]) -> Source {
+        let setting = |text: &String| {
+            let (path, value) = text.split_once('=')?;
+            Some(Setting {
+                path: path.split('.').map(|part| part.trim().to_owned()).collect(),
+                value: value.to_owned(),
+                shown: super::secrets::setting_shown(text, &Secrets::default()),
+            })
+        };
+        let profiles = profiles.into_iter().flat_map(|names| names.split('+'));
+        Source {
+            profiles: profiles.map(str::to_owned).collect(),
+            settings: set.iter().filter_map(setting).collect(),
+            ..self
+        }
+    }
+
     /// Returns an error at this place; `label` is the remedy that is shown beside it.
     pub fn error(
         &self,
@@ -42,12 +90,18 @@ impl Source {
         place: Option<Place>,
         label: &str,
     ) -> SpecError {
-        let Source { name, text } = self;
-        let Some(Place { line, column, length }) = place else {
-            let remedy = if label.is_empty() { String::new() } else { format!("\n  = {label}") };
-            return SpecError(format!("{message}\n --> {name}{remedy}"));
+        let name = &self.name;
+        let remedy = || if label.is_empty() { String::new() } else { format!("\n  = {label}") };
+        let (line, column, length) = match place {
+            None => return SpecError(format!("{message}\n --> {name}{}", remedy())),
+            Some(Place::Setting(index)) => {
+                let shown = secrets::without_plain(&self.settings[index].shown);
+                let shown: String = shown.chars().take(LONGEST_LINE).map(visible).collect();
+                return SpecError(format!("{message}\n --> --set {shown}{}", remedy()));
+            }
+            Some(Place::Text { line, column, length }) => (line, column, length),
         };
-        let content = text.lines().nth(line - 1).unwrap_or_default();
+        let content = self.text.lines().nth(line - 1).unwrap_or_default();
         let content = secrets::without_plain(content);
         let shown: String = content.chars().take(LONGEST_LINE).map(visible).collect();
         let room = shown.chars().count().saturating_sub(column - 1).max(1);
@@ -64,24 +118,139 @@ impl Source {
         ))
     }
 
-    /// Finds the first `text` behind `key` on the same line; if there is none, `text` anywhere.
+    /// Finds `text` behind this key, as a word of a value or as a key. If it is the name of the key, finds
+    /// the key itself; if the key does not end with `:`, the word anywhere.
+    ///
+    /// Nothing is found where the text of the spec does not say it: a value may also come from the level
+    /// of a factor, or from a default.
     pub fn find(&self, key: &str, text: &str) -> Option<Place> {
-        let behind_key = |line: &str| {
-            let begins = |&(at, _): &(usize, &str)| !line[..at].ends_with(char::is_alphanumeric);
-            let (key, _) = line.match_indices(key).find(begins)?;
-            Some(key + line[key..].find(text)?)
-        };
-        let anywhere = |line: &str| line.find(text);
-        self.find_by(text, behind_key).or_else(|| self.find_by(text, anywhere))
+        let name = key.trim_end_matches(':');
+        if text.trim_end_matches(':') != name {
+            return self.behind(&[name], text);
+        }
+        let length = text.chars().count();
+        match self.key(&[name]) {
+            Some(Place::Text { line, column, .. }) => Some(Place::Text { line, column, length }),
+            None if name == key => self.anywhere(text),
+            setting => setting,
+        }
     }
 
-    fn find_by(&self, text: &str, find: impl Fn(&str) -> Option<usize>) -> Option<Place> {
-        (1..).zip(self.text.lines()).find_map(|(line, content)| {
-            let content = content.split(" #").next().unwrap_or(content);
-            let at = find(content)?;
-            let column = content[..at].chars().count() + 1;
-            Some(Place { line, column, length: text.chars().count().max(1) })
+    /// Finds the key at the end of this path, which begins anywhere: the one with the fewest keys above it.
+    pub(super) fn key(&self, path: &[&str]) -> Option<Place> {
+        let at_end = self.setting(|setting| {
+            let above = setting.path.len().checked_sub(path.len());
+            above.is_some_and(|above| is(&setting.path[above..], path))
+        });
+        let mut best: Option<(usize, Place)> = None;
+        let mut see = |seen: &Seen<'_>| {
+            let is_better = best.is_none_or(|(depth, _)| seen.path.len() < depth);
+            if seen.is_key && seen.path.ends_with(path) && is_better {
+                best =
+                    Some((seen.path.len(), self.place(seen.at.start, &self.text[seen.at.clone()])));
+            }
+        };
+        if at_end.is_none() {
+            self.walk(&mut see);
+        }
+        // A setting may make the parts of what the text does not have.
+        let anywhere = || self.setting(|setting| has(&setting.path, path));
+        at_end.or(best.map(|(_, place)| place)).or_else(anywhere)
+    }
+
+    /// Finds a word behind the last key of this path, in its value or in what is below it.
+    pub(super) fn behind(&self, path: &[&str], text: &str) -> Option<Place> {
+        let says = |setting: &Setting| {
+            let below = setting.path.iter().any(|part| part == text);
+            has(&setting.path, path) && (below || word(&setting.value, text).is_some())
+        };
+        self.setting(says).or_else(|| {
+            let is_below = |seen: &Seen<'_>| {
+                let above = if seen.is_key { &seen.path[..seen.path.len() - 1] } else { seen.path };
+                above.windows(path.len()).any(|part| part == path)
+            };
+            self.first(text, &is_below)
         })
+    }
+
+    /// Finds a part of this whole text.
+    pub(super) fn inside(&self, whole: &str, part: &str) -> Option<Place> {
+        let is_it = |seen: &Seen<'_>| self.text[seen.at.clone()].contains(whole);
+        self.first(part, &is_it).or_else(|| self.setting(|setting| setting.value.contains(whole)))
+    }
+
+    /// Finds a word anywhere.
+    fn anywhere(&self, text: &str) -> Option<Place> {
+        let of_setting = || self.setting(|setting| word(&setting.value, text).is_some());
+        self.first(text, &|_| true).or_else(of_setting)
+    }
+
+    /// Returns the first place of a word among the keys and values that fit.
+    fn first(&self, text: &str, fits: &dyn Fn(&Seen<'_>) -> bool) -> Option<Place> {
+        let mut found = None;
+        self.walk(&mut |seen| {
+            if found.is_none() && fits(seen) {
+                let at = word(&self.text[seen.at.clone()], text);
+                found = at.map(|at| self.place(seen.at.start + at, text));
+            }
+        });
+        found
+    }
+
+    /// Calls a function with each key and value of the text that is in effect. What is in effect of a
+    /// profile comes first, with the path that it has in the spec.
+    fn walk(&self, see: &mut dyn FnMut(&Seen<'_>)) {
+        let read = || Document::read(&self.text);
+        let Some(document) = self.document.get_or_init(read) else { return };
+        let is_set = |path: &[&str]| {
+            let replaces = |setting: &Setting| {
+                !setting.value.trim_start().starts_with('{') && is(&setting.path, path)
+            };
+            self.settings.iter().any(replaces)
+        };
+        for profile in self.profiles.iter().rev() {
+            let is_above = |path: &[&str]| match path {
+                ["profiles"] => true,
+                ["profiles", name] => *name == profile,
+                ["profiles", _, rest @ ..] => !is_set(rest),
+                _ => false,
+            };
+            document.walk(&self.text, &is_above, &mut |seen| {
+                if let ["profiles", name, rest @ ..] = seen.path
+                    && *name == profile
+                    && !(rest.is_empty() || seen.is_key && is_set(rest))
+                {
+                    see(&Seen { path: rest, ..seen.clone() });
+                }
+            });
+        }
+        let of_text = |path: &[&str]| match path {
+            ["profiles", ..] => path.len() == 1,
+            path => !is_set(path),
+        };
+        document.walk(&self.text, &of_text, &mut |seen| {
+            let is_in_effect = match seen.path {
+                ["profiles", name] => self.profiles.iter().any(|profile| profile == name),
+                path => !(seen.is_key && is_set(path)),
+            };
+            if is_in_effect {
+                see(seen);
+            }
+        });
+    }
+
+    /// Returns the place of the last setting that fits: it replaces the ones before.
+    fn setting(&self, fits: impl Fn(&Setting) -> bool) -> Option<Place> {
+        self.settings.iter().rposition(fits).map(Place::Setting)
+    }
+
+    /// Returns the place of a text that begins at this byte.
+    fn place(&self, at: usize, text: &str) -> Place {
+        let before = &self.text[..at];
+        let line = before.matches('\n').count() + 1;
+        let begin = before.rfind('\n').map_or(0, |end| end + 1);
+        let column = before[begin..].chars().count() + 1;
+        Place::Text { line, column, length: text.chars().count().max(1) }
     }
 
     /// Returns the word or quoted text that begins at this line and column.
@@ -94,8 +263,30 @@ impl Source {
             }
             _ => rest.iter().take_while(|&&c| !c.is_whitespace() && !":,[]{}#".contains(c)).count(),
         };
-        Place { line: line.max(1), column: column.max(1), length: length.max(1) }
+        Place::Text { line: line.max(1), column: column.max(1), length: length.max(1) }
     }
+}
+
+/// Returns the first place of a text in another one where it is a whole word: `9` is none of `19101`,
+/// nor `geo` of `geo-cache`.
+fn word(content: &str, text: &str) -> Option<usize> {
+    let joins = |c: char| c.is_alphanumeric() || "_-./".contains(c);
+    let begins = text.starts_with(joins);
+    let ends = text.ends_with(joins);
+    let is_part = |at: usize| {
+        begins && content[..at].ends_with(joins)
+            || ends && content[at + text.len()..].starts_with(joins)
+    };
+    content.match_indices(text).map(|(at, _)| at).find(|&at| !is_part(at))
+}
+
+/// Returns true if these keys follow each other somewhere in a path.
+fn has(path: &[String], keys: &[&str]) -> bool {
+    path.windows(keys.len()).any(|part| is(part, keys))
+}
+
+fn is(path: &[String], keys: &[&str]) -> bool {
+    path.iter().map(String::as_str).eq(keys.iter().copied())
 }
 
 impl SpecError {

@@ -13,11 +13,21 @@ use super::{
     Action, Component, Exchange, Foreign, Helm, Load, Monitor, Prometheus, Resolved, Spec, Step,
 };
 
+#[cfg(test)]
+mod tests;
+
 /// The addresses of the replicas of each step, by its name: `127.0.0.1:7001,127.0.0.1:7002`.
 pub type Addresses = BTreeMap<String, String>;
 
 const OF_STEP: &str = "addresses.";
 const NUMBER_OF: &str = "replicas.";
+
+/// The longest text with its variables replaced, and the longest texts of a question together: a spec of a
+/// megabyte could ask for many gigabytes.
+const MOST_OF_TEXT: usize = 1 << 20;
+const MOST_OF_ALL: usize = 16 << 20;
+/// The length with which an address is reckoned that is not known yet.
+const LONGEST_ADDRESS: usize = 64;
 
 /// The port of a replica, which the backend replaces.
 pub(crate) const PORT: &str = "${port}";
@@ -78,6 +88,7 @@ fn names(text: &str) -> impl Iterator<Item = &str> {
 /// texts of components, in commands and in changes, and what belongs to a replica only in its
 /// own.
 pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
+    check_lengths(resolved)?;
     let sut = &resolved.spec.sut;
     let addresses: Addresses =
         sut.components().map(|component| (component.name().to_owned(), String::new())).collect();
@@ -96,6 +107,46 @@ pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
     check_commands(resolved, &addresses)?;
     check_names(resolved, &addresses)?;
     check_common(resolved)
+}
+
+/// Checks that no text becomes too long, and not all of them together, before anything replaces a variable.
+fn check_lengths(resolved: &Resolved) -> Result<(), SpecError> {
+    let Spec { vars, sut, .. } = &resolved.spec;
+    let of = |one: &Component| LONGEST_ADDRESS * sut.replicas_of(one) as usize;
+    let addresses: BTreeMap<&str, usize> =
+        sut.components().map(|one| (one.name(), of(one))).collect();
+    let length_of = |name: &str| {
+        let constant = name.strip_prefix("vars.").and_then(|name| vars.get(name)).map(String::len);
+        let address = || name.strip_prefix(OF_STEP).and_then(|step| addresses.get(step)).copied();
+        let secret = || std::env::var_os(name.strip_prefix(ENV)?).map(|value| value.len());
+        constant.or_else(address).or_else(secret).unwrap_or(name.len())
+    };
+    let mut all = 0_usize;
+    let mut too_long = None;
+    // The variables themselves are not replaced in each other, and the words for people not at all.
+    let spec = Spec { about: None, vars: BTreeMap::new(), ..resolved.spec.clone() };
+    let document = serde_json::to_value(spec).expect("a spec is plain data");
+    super::secrets::each_text(&document, &mut |text| {
+        let replaced: usize = names(text).map(|name| name.len() + "${}".len()).sum();
+        let length = names(text).map(length_of).fold(text.len() - replaced, usize::saturating_add);
+        all = all.saturating_add(length);
+        if MOST_OF_TEXT < length && too_long.is_none() {
+            too_long = Some((text.to_owned(), length));
+        }
+    });
+    let bytes = |length: usize| measure::Bytes(length as u64);
+    let source = &resolved.source;
+    if let Some((text, length)) = too_long {
+        let message = format!("this text has {} with its variables", bytes(length));
+        let label = format!("a text has at most {} MiB; use a file", MOST_OF_TEXT >> 20);
+        return Err(source.error(message, source.inside(&text, &text), &label));
+    }
+    if MOST_OF_ALL < all {
+        let message = format!("the texts of this spec have {} with their variables", bytes(all));
+        let label = format!("they have at most {} MiB; use files", MOST_OF_ALL >> 20);
+        return Err(source.error(message, source.key(&["vars"]), &label));
+    }
+    Ok(())
 }
 
 /// Checks that no command has a secret: every user of the machine can read it.
@@ -172,7 +223,11 @@ fn check_all<'a>(
                 }
                 _ => "only a component's run, command, environment and files may use it",
             };
-            return Err(resolved.source.error(message, resolved.source.find(text, foreign), label));
+            return Err(resolved.source.error(
+                message,
+                resolved.source.inside(text, foreign),
+                label,
+            ));
         }
         let Err(name) = substitute(text, &resolved.spec, 1, addresses) else { continue };
         let written = format!("${{{name}");
@@ -233,7 +288,7 @@ fn check_common(resolved: &Resolved) -> Result<(), SpecError> {
         None => Ok(()),
         Some(text) => Err(resolved.source.error(
             format!("`{OF_INSTANCE}` is not allowed here"),
-            resolved.source.find(text, OF_INSTANCE),
+            resolved.source.inside(text, OF_INSTANCE),
             "all instances get the same requests; only their paths may differ",
         )),
     }

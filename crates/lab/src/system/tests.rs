@@ -4,8 +4,9 @@ use expect_test::{Expect, expect};
 
 use super::*;
 use crate::backend::simulated::Simulated;
-use crate::backend::{Drive, Driven, Executed, Reply, Ticking};
+use crate::backend::{Drive, Driven, Executed, Ticking};
 use crate::calm::Calm;
+use crate::http::Reply;
 use crate::progress::Silent;
 use crate::spec::{self, Run};
 

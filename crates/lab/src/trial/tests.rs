@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use expect_test::{Expect, expect};
+use measure::Rate;
 
 use super::*;
 use crate::backend::dry_run::DryRun;

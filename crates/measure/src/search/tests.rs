@@ -217,3 +217,38 @@ fn a_search_continues_the_same_after_any_prefix() {
     assert_eq!(next(&search, &seen), Step::Found(found));
     assert_eq!(bracket(&search, &seen), found);
 }
+
+/// While a bound is tried again it stays one, unless its trials are even.
+#[test]
+fn a_bound_that_is_being_validated_is_still_one() {
+    let search = unknown(100.0);
+    let bounds = |trials: &[(f64, bool)]| {
+        let seen: Vec<Seen> = trials
+            .iter()
+            .map(|(per_s, passed)| Seen { load: rate(*per_s), passed: *passed })
+            .collect();
+        let Bracket { lower, upper } = bracket(&search, &seen);
+        (lower.map(Rate::as_per_second), upper.map(Rate::as_per_second))
+    };
+    // A precision that ends the search at once.
+    let search = Search { precision: 0.5, ..search };
+    let found = [(100.0, true), (200.0, false), (200.0, false), (141.0, true)];
+    assert_eq!(bounds(&found), (Some(141.0), Some(200.0)));
+    let with = |further: &[(f64, bool)]| bounds(&[&found[..], further].concat());
+    let search_asks = |further: &[(f64, bool)]| {
+        let all = [&found[..], further].concat();
+        let seen: Vec<Seen> = all
+            .iter()
+            .map(|(per_s, passed)| Seen { load: rate(*per_s), passed: *passed })
+            .collect();
+        next(&search, &seen)
+    };
+    let again = |load| Step::Try { load: rate(load), why: Why::Validate };
+    assert_eq!(search_asks(&[]), again(141.0));
+    // One of two: neither a pass nor a failure, and the bound below it counts.
+    assert_eq!(with(&[(141.0, false)]), (Some(100.0), Some(200.0)));
+    assert_eq!(with(&[(141.0, true)]), (Some(141.0), Some(200.0)));
+    // Two failures and a pass: it has not lost yet, and is the upper bound meanwhile.
+    assert_eq!(with(&[(141.0, true), (200.0, true)]), (Some(141.0), Some(200.0)));
+    assert_eq!(with(&[(141.0, false), (141.0, false)]), (Some(100.0), Some(141.0)));
+}

@@ -1,13 +1,12 @@
 //! The figures of one load in rows: by kind of time, outcome, target, label and segment.
 
-use std::collections::BTreeMap;
-
 use measure::Quantile;
 use measure::quantity::grouped;
 use results::failing;
 use results::load::{Group, Part};
 use results::{Load, Times};
 
+use crate::table::raw::by_name;
 use crate::table::{Cell, MOST_ROWS, Row, Table, trials};
 use crate::text::{integer, share, time};
 
@@ -87,11 +86,17 @@ pub(super) fn outcomes(load: &Load) -> Table {
     {
         let of: u64 = if kind == "status" { counts.values().sum() } else { total.counts.intended };
         for (name, &count) in counts.iter().take(MOST_ROWS) {
-            table.push(share_of(kind, name, count, of));
+            // A reason begins with its outcome.
+            let name = match name.split_once(": ") {
+                Some((outcome, why)) => format!("{}: {why}", failing::outcome_in_words(outcome)),
+                None => failing::outcome_in_words(name).to_owned(),
+            };
+            table.push(share_of(kind, &name, count, of));
         }
     }
     if let Some(operations) = &total.operations {
         for (name, &count) in operations.outcomes.iter().take(MOST_ROWS) {
+            let name = failing::outcome_in_words(name);
             table.push(share_of("operations", name, count, operations.count));
         }
     }
@@ -183,10 +188,4 @@ fn caption(rows: usize, what: &str) -> String {
         true => times.to_owned(),
         false => format!("{times} The first {MOST_ROWS} of {rows} {what}."),
     }
-}
-
-fn by_name(counts: &BTreeMap<String, u64>) -> String {
-    let parts: Vec<String> =
-        counts.iter().map(|(name, count)| format!("{name} {}", integer(*count))).collect();
-    parts.join(", ")
 }

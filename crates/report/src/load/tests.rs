@@ -295,6 +295,36 @@ fn failures_come_before_the_gates_and_no_green_word_stands_over_them() {
 }
 
 #[test]
+fn waits_without_a_response_and_early_closes_are_called_so() {
+    let mut load = whole();
+    load.total.unfinished_response_time = load.total.response_time.clone();
+    load.total.outcomes.insert("reset".into(), 7);
+    load.total.reasons.insert("reset: half".into(), 7);
+    load.targets[0].part.outcomes = [("reset".into(), 7)].into();
+    let page = words(&render(&load));
+    assert!(
+        page.contains("! mostly waits without a response: 12,000 of 12,000 requests"),
+        "{page}"
+    );
+    assert!(page.contains("The response times are mostly waits without a response: "), "{page}");
+    assert!(page.contains("cut off: half") && page.contains("cut off 7"), "{page}");
+    assert!(!page.contains("reset"), "{page}");
+}
+
+#[test]
+fn a_load_that_is_not_valid_says_why_its_slo_is_met_even_so() {
+    let mut load = whole();
+    load.total.response_time_less_lateness = load.total.response_time.clone();
+    load.slo = slo::judge(&slo::read("p99<=10s").unwrap(), &load.total);
+    let even_so = "But lateness can only make responses slower, so the SLO is met even so.";
+    assert!(!words(&render(&load)).contains(even_so));
+    load.validity.valid = false;
+    load.validity.gates[0].passed = false;
+    load.validity.reasons = vec!["generator late: free the core".into()];
+    assert!(words(&render(&load)).contains(even_so), "{}", words(&render(&load)));
+}
+
+#[test]
 fn a_p99_that_is_due_to_the_generator_is_an_upper_bound() {
     let mut load = whole();
     let p99 = format!("at most  {}  p99", time(load.total.response_time.as_ref().unwrap().p99_ns));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use results::answer::{failing_in_words, validity_in_words};
+use results::answer::{failing_in_words, trials_in_words, validity_in_words};
 use results::journal::Observed;
 use results::load::{DISTURBED, Load};
 
@@ -193,12 +193,6 @@ fn delivered(run: &Run) -> Option<Badge> {
     run.of_delivery.then_some(Badge { kind, text })
 }
 
-/// `trial 8`, `trials 8, 9 and 4 more`
 fn listed(trials: &[u32]) -> String {
-    let numbers: Vec<String> = trials.iter().take(MOST_LISTED).map(u32::to_string).collect();
-    let noun = if trials.len() == 1 { "trial" } else { "trials" };
-    match trials.len() - numbers.len() {
-        0 => format!("{noun} {}", numbers.join(", ")),
-        more => format!("{noun} {} and {more} more", numbers.join(", ")),
-    }
+    trials_in_words(trials, MOST_LISTED)
 }

@@ -10,7 +10,7 @@ use results::found::Spread;
 use super::{Cell, MOST_ROWS, Row, Table};
 use crate::run::Run;
 use crate::run::levels::{Cell as Level, Quantity, Repeated};
-use crate::text::{count, integer, rate};
+use crate::text::{count, integer, list, rate};
 
 /// The most different texts about equal searches.
 const MOST_TEXTS: usize = 3;
@@ -207,7 +207,10 @@ fn texts(name: &str, search: &Repeated, of: Text) -> Vec<String> {
     let more = texts.len().saturating_sub(MOST_TEXTS);
     let line = |(text, repetitions): (&str, Vec<String>)| match repetitions.len() {
         n if n == all => format!("{name}: {text}"),
-        n if n <= MOST_TEXTS => format!("{name} (repetition {}): {text}", repetitions.join(", ")),
+        n if n <= MOST_TEXTS => {
+            let noun = if n == 1 { "repetition" } else { "repetitions" };
+            format!("{name} ({noun} {}): {text}", list(&repetitions))
+        }
         n => format!("{name} ({n} of {all}): {text}"),
     };
     let mut lines: Vec<String> = texts.into_iter().take(MOST_TEXTS).map(line).collect();

@@ -1,9 +1,11 @@
 //! The data behind the table of trials: gates, outcomes, and all percentiles.
 
+use std::collections::BTreeMap;
+
 use measure::Quantile;
-use results::Times;
 use results::load::Load;
 use results::printed::{Printed, Since};
+use results::{Times, failing};
 
 use super::{Cell, MOST_ROWS, Row, Table};
 use crate::run::{Run, Trial};
@@ -171,8 +173,10 @@ fn caption(run: &Run, what: &str) -> String {
     }
 }
 
-fn by_name(counts: &std::collections::BTreeMap<String, u64>) -> String {
-    let parts: Vec<String> =
-        counts.iter().map(|(name, count)| format!("{name} {}", integer(*count))).collect();
-    parts.join(", ")
+/// Lists counts by outcome or by status: `cut off 3, ok 7,119`
+pub(crate) fn by_name(counts: &BTreeMap<String, u64>) -> String {
+    let part = |(name, count): (&String, &u64)| {
+        format!("{} {}", failing::outcome_in_words(name), integer(*count))
+    };
+    counts.iter().map(part).collect::<Vec<_>>().join(", ")
 }

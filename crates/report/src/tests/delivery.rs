@@ -100,8 +100,8 @@ fn the_stages_stand_side_by_side() {
         <li>delivery p50: the RSD is 0.06 % (0.03 … 0.22 %) at none, 0.00 % (0.00 … 0.01 %) at pinned. No difference is shown: none → pinned (RSD × 0.03, p = 0.1000).</li>
         <li>delivery p90: the RSD is 0.03 % (0.02 … 0.13 %) at none, 0.00 % (0.00 … 0.00 %) at pinned. No difference is shown: none → pinned (RSD × 0.03, p = 0.1000).</li>
         <li>delivery p99: the RSD is 0.62 % (0.35 … 2.29 %) at none, 0.02 % (0.01 … 0.08 %) at pinned. No difference is shown: none → pinned (RSD × 0.03, p = 0.1000).</li>
-        <li>! delivery p99.9 of 2500 requests rests on 2.5 beyond it: it is unsupported, at least 10 are needed for an indication (10,000 requests); that takes 20 s</li>
-        <li>! delivery p99.99 of 2500 requests rests on 0.3 beyond it: it is unsupported, at least 10 are needed for an indication (100,000 requests); that takes 200 s</li>
+        <li>! delivery p99.9 of 2,500 requests rests on 2.5 beyond it: it is unsupported, at least 10 are needed for an indication (10,000 requests); that takes 20 s</li>
+        <li>! delivery p99.99 of 2,500 requests rests on 0.3 beyond it: it is unsupported, at least 10 are needed for an indication (100,000 requests); that takes 200 s</li>
     "#]].assert_eq(list);
     expect![[r#"
         metric | from | to | ratio | 95 % from | to | level | RSD × | p | p (F) | p (B.-F.) | spread | 

@@ -60,7 +60,10 @@ fn fixture() -> Fixture {
 #[test]
 fn what_another_generator_does_not_know_is_unknown_and_never_zero_or_passed() {
     let words = words(&page(&fixture()));
-    assert!(words.contains("! unknown with wrk: late, lost, disturbed (trials 2, 3)"), "{words}");
+    assert!(
+        words.contains("! unknown with wrk: late, lost, disturbed (trials 2 and 3)"),
+        "{words}"
+    );
     assert!(words.contains("✓ not late: 1 trial"), "ours alone passed its gates: {words}");
     assert_eq!(words.matches("? unknown").count(), 6, "the table of gates");
     assert_eq!(words.matches("service, as printed").count(), 2, "the table of percentiles");

@@ -19,7 +19,7 @@ fn badges(page: &str) -> String {
 fn badges_say_how_far_a_run_can_be_trusted() {
     let fixture = Fixture::sweep();
     expect![[r#"
-        ‘’ ! 17 of 19 trials valid; not valid: 8; aborted: 16
+        ‘’ ! 17 of 19 trials valid; not valid: trial 8; aborted: trial 16
         ‘good’ ✓ not late: 18 trials; in valid ones lateness p99 at most 70.0 µs
         ‘good’ ✓ no failures of 310,035 requests
     "#]]
@@ -43,9 +43,9 @@ fn a_gate_that_failed_and_requests_that_failed_are_named_with_their_trials() {
     load.validity.gates[0].passed = false;
     fs::write(&path, serde_json::to_vec(&load).unwrap()).unwrap();
     expect![[r#"
-        ‘’ ! 2 of 3 trials valid; not valid: 2
+        ‘’ ! 2 of 3 trials valid; not valid: trial 2
         ‘’ ! late: 1 of 3 trials (trial 2); in valid ones lateness p99 at most 51.3 µs
-        ‘’ ! 14 of 10,000 requests failed (trials 1, 3)
+        ‘’ ! 14 of 10,000 requests failed (trials 1 and 3)
     "#]]
     .assert_eq(&badges(&page(&fixture)));
 }
@@ -84,6 +84,20 @@ fn the_failures_of_a_failing_service_are_the_first_badge() {
     assert!(!pages[1].contains("✓ valid"));
 }
 
+#[test]
+fn a_trial_that_fails_most_requests_is_not_marked_as_saturated() {
+    let marked = [false, true].map(|is_failing| {
+        let mut fixture = Fixture::new(|_| {});
+        fixture.push(1_000.0, |entry| {
+            let observed = entry.observed.as_mut().unwrap();
+            (observed.saturated, observed.unfinished) = (true, Some(0));
+            observed.failures = if is_failing { observed.requests } else { 0 };
+        });
+        words(&page(&fixture)).contains("saturated")
+    });
+    assert_eq!(marked, [true, false]);
+}
+
 /// Others used the CPUs of the system: the gate of the generator, which has CPUs of its own, does not see it.
 #[test]
 fn a_valid_trial_that_was_disturbed_is_called_so_by_every_badge_and_table() {
@@ -101,7 +115,7 @@ fn a_valid_trial_that_was_disturbed_is_called_so_by_every_badge_and_table() {
     }
     let page = page(&fixture);
     expect![[r#"
-        ‘’ ! 3 of 3 trials valid; valid, but disturbed: 2
+        ‘’ ! 3 of 3 trials valid; valid, but disturbed: trial 2
         ‘’ ! disturbed: 1 of 3 trials (trial 2); in valid ones hiccups p99 at most 73.7 µs
         ‘good’ ✓ no failures of 15,000 requests
     "#]]

@@ -30,7 +30,7 @@ fn the_spreads_of_guide_3_are_repeated_with_their_intervals() {
         .collect();
     assert_eq!(
         unsupported,
-        ["p99.99 of 15000 requests rests on 1.5 beyond it: it is unsupported, at least 10 are \
+        ["p99.99 of 15,000 requests rests on 1.5 beyond it: it is unsupported, at least 10 are \
           needed for an indication (100,000 requests)"]
     );
     assert!(codes(&analysis).contains(&Code::NotInterleaved));

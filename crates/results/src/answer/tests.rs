@@ -14,8 +14,14 @@ fn the_validity_lists_the_trials_that_were_not_valid() {
     journal.push(entry(20, Purpose::Trial, Status::Aborted));
     assert_eq!(
         validity_in_words(journal.iter()),
-        "3 of 19 trials valid; slowed, but usable: 5; not valid: 6, 7, 8, 9, 10, 11, 12, 13, 14, \
-         15, 16, 17 and 2 more; aborted: 20"
+        "3 of 19 trials valid; slowed, but usable: trial 5; not valid: trials 6, 7, 8, 9, 10, 11, 12, 13, 14, \
+         15, 16, 17 and 2 more; aborted: trial 20"
+    );
+    // The numbers of two trials are not a count of them.
+    journal.truncate(7);
+    assert_eq!(
+        validity_in_words(journal.iter()),
+        "3 of 6 trials valid; slowed, but usable: trial 5; not valid: trials 6 and 7"
     );
 }
 

@@ -135,6 +135,26 @@ fn a_valid_load_with_failures_is_not_called_just_valid() {
     assert_eq!(words(30), "valid measurement of a failing service");
 }
 
+/// Neither a late generator nor a disturbed machine makes a service answer 404; it may be why a server failed.
+#[test]
+fn a_missed_objective_on_failures_is_certain_if_wrong_responses_alone_miss_it() {
+    let objective: Slo = "failures<=1%".parse().unwrap();
+    let is_certain = |outcomes: &[(&str, u64)], reasons: &[(&str, u64)]| {
+        let load = load(outcomes, reasons);
+        let judged = [objective.judge(&load.total)];
+        (is_certain(&load, &judged, true), is_certain(&load, &judged, false))
+    };
+    let of_status = |count, status| is_certain(&[("status", count)], &[(status, count)]);
+    assert_eq!(of_status(40, "status: 404"), (true, true));
+    assert_eq!(is_certain(&[("check", 40)], &[("check: status=200", 40)]), (true, true));
+    assert_eq!(of_status(40, "status: 500"), (false, true));
+    assert_eq!(of_status(40, "status: 408"), (false, true));
+    assert_eq!(of_status(40, "status: 429"), (false, true));
+    assert_eq!(is_certain(&[("timeout", 40)], &[]), (false, false));
+    // Too few to decide.
+    assert_eq!(of_status(3, "status: 404"), (false, false));
+}
+
 #[test]
 fn a_failing_load_says_what_would_allow_it() {
     let words = |failed| missed_in_words(&load(&[("status", failed)], &[]), &[]);
@@ -170,18 +190,36 @@ fn the_failures_of_earlier_results_are_only_counted() {
 }
 
 #[test]
-fn times_say_that_most_of_them_are_those_of_failures() {
+fn times_say_that_most_of_them_are_not_those_of_successes() {
     let times = |count| {
         let mut histogram = measure::Histogram::new();
         histogram.record_n(Nanos(1_000), count);
         Times::of(&histogram)
     };
-    let part = |failed| Part {
-        response_time: times(200),
-        failed_response_time: times(failed),
-        ..Part::default()
+    let said = |failed, unfinished| {
+        of_times_in_words(&Part {
+            response_time: times(200),
+            failed_response_time: times(failed),
+            unfinished_response_time: times(unfinished),
+            ..Part::default()
+        })
     };
-    assert_eq!(of_times_in_words(&part(100)), None);
+    assert_eq!(said(100, 0), None);
     expect!["mostly times of failures: 101 of 200 requests failed"]
-        .assert_eq(&of_times_in_words(&part(101)).unwrap());
+        .assert_eq(&said(101, 0).unwrap());
+    assert_eq!(said(0, 100), None);
+    expect!["mostly waits without a response: 101 of 200 requests had none when the load ended, so these times are lower bounds"]
+        .assert_eq(&said(0, 101).unwrap());
+    assert_eq!(said(50, 50), None);
+    expect!["mostly times of failures and waits without a response: 51 of 200 requests failed, and 50 had no response when the load ended, so these times are lower bounds"]
+        .assert_eq(&said(51, 50).unwrap());
+}
+
+/// The outcome `reset` is also that of a response that an orderly close cut short.
+#[test]
+fn a_response_that_was_cut_short_is_not_called_a_reset() {
+    let words = of_load_in_words(&load(&[("reset", 5)], &[])).unwrap();
+    expect!["connection closed before the whole response for 5 of 200 requests to /fast/"]
+        .assert_eq(&words);
+    assert_eq!(["reset", "ok", "timeout"].map(outcome_in_words), ["cut off", "ok", "timeout"]);
 }

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use measure::Nanos;
-
 use super::{FEWEST, Group, Groups, Member, Needs};
 use crate::analysis::{self, Analysis, Code, Row, Trials};
 use crate::at_load::Configuration;
@@ -71,8 +69,8 @@ fn side_by_side(mut groups: Vec<&Group<'_>>, margin: f64) -> Option<Analysis> {
     });
     for warning in &mut analysis.warnings {
         let needs = warning.metric.as_deref().and_then(|metric| needs.get(metric));
-        if let Some(time) = needs.and_then(|needs| needs.time_ns) {
-            warning.text += &format!("; that takes {}", Nanos(time).in_words());
+        if let Some(time) = needs.and_then(Needs::time_in_words) {
+            warning.text += &format!("; that takes {time}");
         }
     }
     Some(analysis)

@@ -188,7 +188,7 @@ fn a_percentile_that_is_a_lower_bound_has_no_spread() {
     let warning = found[0].warnings.iter().find(|warning| warning.code == Code::LowerBound);
     let text = &warning.unwrap().text;
     assert!(
-        text.starts_with("no spread of delivery_p99: in trial 2, 4 events were lost"),
+        text.starts_with("no spread of delivery_p99: in trials 2 and 4 events were lost"),
         "{text}"
     );
     let none = of(&[with(1, 0), with(2, 0), with(3, 0)], &[], None, None);

@@ -81,6 +81,11 @@ fn secrets_are_recognised_in_requests_documents_and_command_lines() {
         ("postgres://u:p@w@h", "postgres://u:(redacted)@h"),
         ("http://user@h/a:b@c", "http://user@h/a:b@c"),
         ("http://h:80/x", "http://h:80/x"),
+        ("GET /a?api_key=QKEY998877&page=7 for", "GET /a?api_key=(redacted)&page=7 for"),
+        ("/a?page=7&token=a%2Fb+c/d==#x", "/a?page=7&token=(redacted)#x"),
+        ("`http://h/?token=abcd`: no", "`http://h/?token=(redacted)`: no"),
+        ("http://h/?token=abcd: no", "http://h/?token=(redacted): no"),
+        ("/a?token={{uuid}}&tokens=1234", "/a?token={{uuid}}&tokens=1234"),
         // These say themselves what is secret.
         ("Authorization: Bearer ${env.T}", "Authorization: Bearer ${env.T}"),
         ("http://u:${env.P}@h", "http://u:${env.P}@h"),

@@ -112,10 +112,10 @@ fn many_rows_are_trials_only_if_somebody_says_so() {
     ]
     .map(|result| result.unwrap_err());
     expect![[r#"
-        t.csv has 1000 rows at `1`: say what a row is. --rows trials if each is the figure of a whole trial; if each is a request: requests of one trial resemble each other, so a test that takes them for trials finds differences that are not there; write a row for each trial, with its p50 and p99
+        t.csv has 1,000 rows at `1`: say what a row is. --rows trials if each is the figure of a whole trial; if each is a request: requests of one trial resemble each other, so a test that takes them for trials finds differences that are not there; write a row for each trial, with its p50 and p99
         the rows of t.csv are requests: requests of one trial resemble each other, so a test that takes them for trials finds differences that are not there; write a row for each trial, with its p50 and p99
-        t.csv has more than 5000 rows, which are not trials: requests of one trial resemble each other, so a test that takes them for trials finds differences that are not there; write a row for each trial, with its p50 and p99
-        column `run` of t.csv has 1000 different levels, and 100 are the most; --by names the column that says what was measured, for example a version
+        t.csv has more than 5,000 rows, which are not trials: requests of one trial resemble each other, so a test that takes them for trials finds differences that are not there; write a row for each trial, with its p50 and p99
+        column `run` of t.csv has 1,000 different levels, and 100 are the most; --by names the column that says what was measured, for example a version
     "#]].assert_eq(&(errors.join("\n") + "\n"));
     assert_eq!(read(&thousand, Some(Rows::Trials)), Ok(1_000));
     assert_eq!(read(&table(200, |row| row % 20), None), Ok(200));

@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use measure::Nanos;
 use measure::quantity::counted;
-use results::Times;
 use results::joined::{ByClocks, Joined};
 use results::journal::written;
+use results::{Times, failing};
 
 use crate::command::load::text::{Row, delivery, fates, table};
 
@@ -36,8 +36,10 @@ fn write(joined: &Joined, text: &mut String) -> std::fmt::Result {
     fates(&joined.events, text)?;
     if joined.outcomes.keys().any(|name| name != "accepted") {
         let outcomes = joined.outcomes.iter().filter(|(name, _)| *name != "accepted");
-        let outcomes: Vec<String> =
-            outcomes.map(|(name, count)| format!("{} {name}", counted(*count))).collect();
+        let outcome = |(name, count): (&String, &u64)| {
+            format!("{} {}", counted(*count), failing::outcome_in_words(name))
+        };
+        let outcomes: Vec<String> = outcomes.map(outcome).collect();
         writeln!(text, "refused: {}", outcomes.join(", "))?;
     }
     if 0 < joined.events.unknown {

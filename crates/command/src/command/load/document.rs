@@ -16,6 +16,12 @@ use results::{Load, Times, failing, little};
 use super::target::Target;
 use super::{Context, live};
 
+#[cfg(test)]
+mod tests;
+
+/// The words in the findings of the engine that compare the completed with the offered rate of a saturated target.
+const SATURATED: &str = "/s completed";
+
 pub(crate) fn of(
     context: &Context<'_>,
     plan: &Plan,
@@ -94,6 +100,10 @@ pub(crate) fn of(
         wrk: None,
     };
     load.failures = failing::of(&load);
+    // The engine knows rates and no rule for failures: what answers nothing well completes little at any rate.
+    if load.total.counts.ok == 0 || failing::is_missed(&load, &[]) {
+        load.findings.retain(|finding| !finding.contains(SATURATED));
+    }
     load.warnings.extend(little::warning(&load));
     load
 }

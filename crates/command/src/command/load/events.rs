@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use load::receiver::{How, Refusal};
 use measure::Bytes;
+use measure::quantity::counted;
 use net::clock;
 use results::events::Events;
 
@@ -102,13 +103,14 @@ impl FromStr for FirstArrivals {
 
 /// Returns what the fate of the events says about the channel.
 pub(crate) fn findings(events: &Events) -> Vec<String> {
-    let counted = |count: u64, what: &str| {
-        (0 < count).then(|| format!("{} of {} events {what}", count, events.sent))
+    let some = |count: u64, what: &str| {
+        let (some, all) = (counted(count), counted(events.sent));
+        (0 < count).then(|| format!("{some} of {all} events {what}"))
     };
     [
         lost(events),
-        counted(events.duplicated, "arrived more than once"),
-        counted(events.delivered_though_refused, "arrived though they were refused"),
+        some(events.duplicated, "arrived more than once"),
+        some(events.delivered_though_refused, "arrived though they were refused"),
     ]
     .into_iter()
     .flatten()
@@ -118,7 +120,7 @@ pub(crate) fn findings(events: &Events) -> Vec<String> {
 
 /// Describes the lost events, and how they count.
 fn lost(events: &Events) -> Option<String> {
-    let counted = match events.at_least_from() {
+    let how = match events.at_least_from() {
         Some(from) => format!(
             "; in the delivery times they count with the time that they were waited for, {from} or more, and \
              a percentile of that is a lower bound (≥)"
@@ -127,8 +129,9 @@ fn lost(events: &Events) -> Option<String> {
     };
     (0 < events.lost).then(|| {
         format!(
-            "{} of {} events were accepted and did not arrive{counted}",
-            events.lost, events.sent
+            "{} of {} events were accepted and did not arrive{how}",
+            counted(events.lost),
+            counted(events.sent)
         )
     })
 }
@@ -152,7 +155,7 @@ pub(crate) fn warning(events: &Events) -> Option<String> {
         format!(
             "{} events or arrivals found no memory, so the counts of events are too small; measure \
              for a shorter time",
-            events.unnoted
+            counted(events.unnoted)
         )
     })
 }

@@ -1,17 +1,21 @@
 //! The secrets of a load: references in its options get their values here, from the environment or
 //! from a file, and what is shown gets the references.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
-use results::secrets::ENV;
+use results::secrets::{ENV, without_plain};
 use results::{Secrets, failing, regular};
 
 use super::workload;
 use crate::cli::{Load, Start};
 use crate::output::Failure;
+
+#[cfg(test)]
+mod tests;
 
 /// Stands for standard input in place of a file.
 const STDIN: &str = "-";
@@ -82,23 +86,39 @@ pub(super) fn hidden(failure: Failure, secrets: &Secrets) -> Failure {
     Failure { exit, error: anyhow::Error::msg(message) }
 }
 
-/// Puts references in place of the secrets in the words of a document, and describes its failures in these words.
+/// Takes the secrets out of the words of a document, as its URLs are without them already, and describes its failures
+/// in these words. All that is printed or written of a load is made from the document after this.
 pub(super) fn hide(document: &mut results::Load, secrets: &Secrets) {
-    for words in document.findings.iter_mut().chain(&mut document.warnings) {
-        *words = secrets.hide(words);
-    }
-    for path in document.targets.iter_mut().filter_map(|target| target.path.as_mut()) {
-        *path = secrets.hide(path);
+    let results::Load { findings, warnings, validity, targets, .. } = document;
+    let paths = targets.iter_mut().filter_map(|target| target.path.as_mut());
+    for words in findings.iter_mut().chain(warnings).chain(&mut validity.reasons).chain(paths) {
+        *words = secrets.redact(words);
     }
     let parts = document.targets.iter_mut().map(|target| &mut target.part);
     let of_parts = parts.chain([&mut document.total]).map(|part| &mut part.reasons);
     let segments = document.segments.iter_mut().map(|segment| &mut segment.group);
     let of_groups = document.labels.values_mut().chain(segments).map(|group| &mut group.reasons);
     for reasons in of_parts.chain(of_groups) {
-        let all = std::mem::take(reasons).into_iter();
-        *reasons = all.map(|(why, count)| (secrets.hide(&why), count)).collect();
+        for (why, count) in std::mem::take(reasons) {
+            // Two that differ only by their secrets are one.
+            *reasons.entry(secrets.redact(&why)).or_default() += count;
+        }
     }
     document.failures = failing::of(document);
+}
+
+/// Returns the labels of requests without secrets: those of a trace may be paths with queries. Figures are kept by the
+/// name of the label, so one that another label has already gets its place as a number.
+pub(super) fn labels(mut names: Vec<String>) -> Vec<String> {
+    let mut known = BTreeSet::new();
+    for (place, name) in (1..).zip(&mut names) {
+        let mut shown = without_plain(name);
+        if !known.insert(shown.clone()) {
+            shown = format!("{shown} {place}");
+        }
+        *name = shown;
+    }
+    names
 }
 
 fn is_stdin(path: &Path) -> bool {

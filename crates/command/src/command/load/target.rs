@@ -100,7 +100,7 @@ pub(crate) fn resolve(
                 None => (target.host.clone(), target.port.unwrap_or(target.scheme.port())),
             };
             let addresses = addresses(&host, port, address)
-                .with_context(|| format!("finding the address of {url}"))?;
+                .with_context(|| format!("finding the address of {}", target.url))?;
             Ok(Target { endpoints: endpoints(&addresses, finding.sources)?, ..target })
         })
         .collect()

@@ -68,15 +68,19 @@ fn write(load: &Load, text: &mut String) -> std::fmt::Result {
             writeln!(text, "{valid}. {}", support(load))
         }
         false => writeln!(text, "not valid: {}", load.validity.reasons.join("\n           ")),
-    }
+    }?;
+    // Otherwise the exit code would contradict the line above.
+    load.answers_even_so().map_or(Ok(()), |why| writeln!(text, "but {why}"))
 }
 
 /// Writes the operations: `operations 52,000/s · 104,000 ok · 12 status`.
 fn operations(load: &Load, text: &mut String) -> std::fmt::Result {
     let Some(operations) = &load.total.operations else { return Ok(()) };
     let outcomes = operations.outcomes.iter();
-    let outcomes: Vec<String> =
-        outcomes.map(|(name, count)| format!(" · {} {name}", counted(*count))).collect();
+    let outcome = |(name, count): (&String, &u64)| {
+        format!(" · {} {}", counted(*count), failing::outcome_in_words(name))
+    };
+    let outcomes: Vec<String> = outcomes.map(outcome).collect();
     writeln!(text, "operations {}/s{}", grouped(operations.completed_per_s), outcomes.concat())
 }
 

@@ -2,9 +2,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use expect_test::expect;
-use lab::answer::Ending;
-use lab::experiment::{Outline, WAIT};
-use lab::trial::Trial;
+use lab::course::{Ending, Outline, Trial};
+use lab::experiment::WAIT;
 use measure::Nanos;
 use results::journal::Status;
 

@@ -28,3 +28,15 @@ fn readings_that_come_by_themselves_need_not_come_at_the_ends() {
     assert_eq!(read_at(&[90, 104], 20).cpu_in((at(100), at(110))), None);
     assert_eq!(minute(&read_at(&[], 20)), None);
 }
+
+#[test]
+fn cpu_is_cut_to_the_measurement() {
+    let samples: Vec<(Instant, u64)> =
+        [(0, 0), (100, 10), (200, 110), (300, 110)].map(|(t, used)| (Instant(t), used)).to_vec();
+    let cpu = |from, to| cpu_between(&samples, Instant(from), Instant(to));
+    assert_eq!(cpu(100, 200), Some(1.0));
+    assert_eq!(cpu(150, 250), Some(0.5));
+    assert_eq!(cpu(0, 300), Some(110.0 / 300.0));
+    assert_eq!(cpu(200, 400), None);
+    assert_eq!(cpu(200, 200), None);
+}

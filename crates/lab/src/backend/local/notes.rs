@@ -6,7 +6,7 @@
 //! the lock of its note, so another one knows that it lives even where it cannot see its process.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -39,16 +39,21 @@ impl Note {
         runtime::make(runtime)?;
         let path = runtime.join(format!("{NOTE}{run}"));
         let new = runtime.join(format!("{NEW}{run}"));
-        let begin = || {
-            let mut file =
-                OpenOptions::new().append(true).create_new(true).mode(0o600).open(&new)?;
+        let written = |mut file: File| {
             file.try_lock()?;
             writeln!(file, "{FOLDER}{}", folder.display())?;
             // Locked before anybody looks at it.
             fs::rename(&new, &path)?;
-            Ok::<Note, std::io::Error>(Note { file, path: path.clone() })
+            Ok(file)
         };
-        begin().with_context(|| format!("writing {}", path.display()))
+        let mut options = OpenOptions::new();
+        let made = options.append(true).create_new(true).mode(0o600).open(&new);
+        let file = made.and_then(|file| {
+            // On a full disk it would stay for ever, and another attempt would only say that it exists.
+            written(file).inspect_err(|_: &io::Error| drop(fs::remove_file(&new)))
+        });
+        let file = file.with_context(|| format!("writing {}", path.display()))?;
+        Ok(Note { file, path })
     }
 
     /// Adds a living process that leads a group. Without it the group is found by other means.
@@ -80,14 +85,18 @@ impl Left {
     }
 }
 
-/// Returns the notes of all ended runs of this user.
+/// Returns the notes of all ended runs of this user, with those of runs that were killed before the
+/// note had its name.
 pub(crate) fn left(runtime: &Path) -> Vec<Left> {
     if trust::check_folder(runtime).is_err() {
         return Vec::new();
     }
     let entries = fs::read_dir(runtime).into_iter().flatten().flatten();
     let note = |entry: fs::DirEntry| {
-        let run = RunId::parse(entry.file_name().to_str()?, NOTE)?;
+        let name = entry.file_name();
+        // A new one has no lock for a moment, which its run must get.
+        let new = || RunId::parse(name.to_str()?, NEW).filter(|run| !run.is_alive());
+        let run = RunId::parse(name.to_str()?, NOTE).or_else(new)?;
         left_by(run, entry.path())
     };
     entries.filter_map(note).collect()

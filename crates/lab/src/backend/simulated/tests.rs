@@ -180,6 +180,95 @@ fn a_think_time_may_be_exponential() {
     assert_eq!(load.pacing, Pacing::Closed { think_ns: mean.0 });
 }
 
+/// A connection has one request at a time, so two of them that wait for 20 ms each complete 100/s, however
+/// many servers there are.
+#[test]
+fn an_open_loop_has_no_more_in_progress_than_connections() {
+    for connections in ["2", "{per_rate: 0.005}"] {
+        let load = format!("model: open, rate: 1/s, connections: {connections}");
+        let text = format!(
+            "name: x\nwhere: {{backend: simulated}}\nsimulated: {{service_time: 20ms, servers: 16}}\n\
+             workload: {{get: /}}\nload: {{{load}}}\nphases: {{measure: {{time: 1s}}}}\n"
+        );
+        let resolved =
+            spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]).unwrap();
+        let mut backend = Simulated::new(&resolved);
+        let phases = drive(Some(400.0), 1, 1);
+        let load = backend.drive(&phases, &mut |_| ControlFlow::Continue(())).unwrap().load;
+        let completed = load.total.rates_per_s.completed;
+        assert!((completed - 100.0).abs() < 0.1, "{connections}: {completed}");
+        assert_eq!(load.saturated, Some(true));
+        assert_eq!(backend.caveats(&resolved), [""; 0]);
+    }
+}
+
+/// M/M/2 by Erlang's formula: two connections in front of any number of servers wait as two servers.
+#[test]
+fn requests_wait_for_a_connection_as_for_a_server() {
+    let read = |servers: u32, connections: u32| {
+        let text = format!(
+            "name: x\nwhere: {{backend: simulated}}\nworkload: {{get: /}}\n\
+             simulated: {{service_time: 1ms, distribution: exponential, servers: {servers}}}\n\
+             load: {{model: open, rate: 1/s, connections: {connections}}}\n\
+             phases: {{measure: {{time: 1s}}}}\n"
+        );
+        spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]).unwrap()
+    };
+    let (use_of_each, phases) = (0.8, drive(Some(1_600.0), 1, 1));
+    let theory = 1.0 / (1.0 - use_of_each * use_of_each);
+    for (servers, connections) in [(2, 64), (16, 2)] {
+        let mut backend = Simulated::new(&read(servers, connections));
+        let driven = backend.drive(&phases, &mut |_| ControlFlow::Continue(())).unwrap();
+        let mean = mean_ms(&driven.load);
+        assert!((mean / theory - 1.0).abs() < 0.05, "{servers} {connections}: {mean} {theory}");
+    }
+}
+
+fn failed(backend: &mut Simulated, drive: &Drive) -> Stop {
+    backend.drive(drive, &mut |_| ControlFlow::Continue(())).unwrap_err()
+}
+
+#[test]
+fn a_simulation_ends_once_the_run_is_interrupted() {
+    let host = Host::new("x".into(), "0");
+    // Sixteen million requests, and a queue that grows.
+    let long = Drive { measure: Nanos::from_secs(16_000), ..drive(Some(1_000.0), 1, 1) };
+    let mut backend = backend("service_time: 2ms").heeding(host.clone());
+    let begins = std::sync::Barrier::new(2);
+    let stop = std::thread::scope(|scope| {
+        let run = scope.spawn(|| {
+            begins.wait();
+            failed(&mut backend, &long)
+        });
+        begins.wait();
+        host.interrupted.store(true, std::sync::atomic::Ordering::Relaxed);
+        run.join().unwrap()
+    });
+    assert!(matches!(stop, Stop::Interrupted), "{stop:?}");
+    // Also after it went to another question.
+    backend.enter(&read("service_time: 2ms", "model: open, rate: 10/s", "")).unwrap();
+    assert!(matches!(failed(&mut backend, &long), Stop::Interrupted));
+
+    host.interrupted.store(false, std::sync::atomic::Ordering::Relaxed);
+    host.wishes.repeat_trial();
+    assert!(matches!(failed(&mut backend, &long), Stop::Disturbed { .. }));
+}
+
+#[test]
+fn a_load_that_no_memory_holds_is_refused_before_it_begins() {
+    let refused = |model: &str, drive: &Drive| match failed(&mut backend(model), drive) {
+        Stop::NoAnswer(error) => error.to_string(),
+        other => panic!("{other:?}"),
+    };
+    expect!["1,000,000,000,000,000/s for each of 2 targets for 3 min 21 s has 402,000,000,000,000,000 requests, and a simulation keeps at most 20,000,000 in memory; lower the rate, or shorten the warm-up and the measurement"].assert_eq(&refused("service_time: 1ms", &drive(Some(1e15), 2, 1)));
+    let closed = Drive { think: Think::NONE, ..drive(None, 1, 1) };
+    expect!["a closed loop of 8 connections (service and think time: 0) never comes to an end; lengthen the service time or the think time, or shorten the warm-up and the measurement"].assert_eq(&refused("service_time: 0s", &closed));
+    // 19,500,000 on average, but whole nanoseconds are a little shorter.
+    let short = Drive { warm_up: Nanos::ZERO, measure: Nanos(19_500_000), ..closed };
+    let distribution = "service_time: 1ns, distribution: exponential";
+    expect!["a closed loop of 8 connections (service and think time: 1 ns) for 19.5 ms has more requests than the 20,000,000 that a simulation keeps in memory; lengthen the service time or the think time, or shorten the warm-up and the measurement"].assert_eq(&refused(distribution, &short));
+}
+
 #[test]
 fn fields_without_a_meaning_here_are_named() {
     let caveats = |load: &str, further: &str| {
@@ -188,7 +277,7 @@ fn fields_without_a_meaning_here_are_named() {
     };
     assert_eq!(caveats("model: open, rate: 1/s, timeout: 1s", ""), [""; 0]);
     assert_eq!(caveats("model: closed, think: 1s", ""), [""; 0]);
-    expect!["the simulation ignores load.pipeline, workload.body: it is a queue, without connections and contents; choose backend: local or external to use all fields"]
+    expect!["the simulation ignores load.pipeline, workload.body: it is a queue, without a network and contents; choose backend: local or external to use all fields"]
         .assert_eq(&caveats("model: open, rate: 1/s, pipeline: 4", ", body: x").join("\n"));
 }
 

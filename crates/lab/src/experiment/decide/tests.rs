@@ -153,6 +153,24 @@ fn a_closed_loop_that_its_generator_limits_is_repeated_once_and_a_probe_not_at_a
     assert_eq!(why(&closed, &journal), "the generator was the bottleneck: busy");
 }
 
+/// No calmer machine makes a service answer within the load.
+#[test]
+fn a_load_without_a_response_is_repeated_once() {
+    let resolved = sweep("invalid_attempts: 8");
+    let silent = |attempt: &Attempt| {
+        let mut entry = entry(attempt, Status::Invalid, 1_000.0);
+        let observed = entry.observed.as_mut().unwrap();
+        observed.unfinished = Some(observed.requests);
+        entry
+    };
+    let mut fixed = resolved;
+    fixed.spec.search = None;
+    let mut journal = vec![silent(&next(&fixed, &[]))];
+    journal.push(silent(&next(&fixed, &journal)));
+    let why = why(&fixed, &journal);
+    assert!(why.starts_with("no request had a response when the load ended"), "{why}");
+}
+
 /// A run that had more disturbances than expected, but fewer trials, ends as early as planned.
 #[test]
 fn time_that_trials_do_not_need_is_there_for_disturbances() {

@@ -1,7 +1,8 @@
 use std::path::Path;
 
 use super::*;
-use crate::experiment::{Attempt, Plan, Turn};
+use crate::course::Attempt;
+use crate::experiment::{Plan, Turn};
 use crate::spec;
 
 /// One load of 100/s, with ten repetitions.

@@ -78,10 +78,10 @@ fn an_adaptive_search_from_a_probe_encloses_the_capacity() {
         875 … 925
         875 … 900
         887 … 900
+        887 … 900
         887 … 925
         887 … 925
-        887 … 925
-        887 … 925
+        887 … 900
     "#]]
     .assert_eq(&bounds.map(|line| line + "\n").collect::<String>());
     assert!(850.0 < lower && lower < upper && upper < 1_000.0, "{search:?}");

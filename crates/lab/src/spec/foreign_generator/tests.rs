@@ -38,8 +38,10 @@ fn a_level_may_name_another_generator() {
     );
     let resolved = read(&spec("get: /", "model: closed", &levels), None, &[]).unwrap();
     let (_, questions) = super::super::questions(&resolved).unwrap();
-    let foreign: Vec<bool> =
-        questions.iter().map(|question| question.resolved.spec.workload.foreign().is_some()).collect();
+    let foreign: Vec<bool> = questions
+        .iter()
+        .map(|question| question.resolved.spec.workload.foreign().is_some())
+        .collect();
     assert_eq!(foreign, [false, true]);
 }
 

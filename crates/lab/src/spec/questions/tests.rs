@@ -179,3 +179,18 @@ fn levels_multiply_within_a_bound() {
     let text = format!("{sweep}{{order: {{blocks: 1001}}}}\n");
     assert!(error(&text).contains("a block of more than 1000 trials"), "{}", error(&text));
 }
+
+/// Each question is a spec of its own.
+#[test]
+fn questions_of_a_long_spec_are_fewer() {
+    let about =
+        format!("about: \"{}\"\nsearch: {{range: [1/s, 2/s], step: 1/s}}\n", "x".repeat(300_000));
+    let of = |levels: u32| {
+        let levels: Vec<String> = (1..=levels).map(|i| i.to_string()).collect();
+        format!("{about}factors: {{a: {{path: vars.a, levels: [{}]}}}}\n", levels.join(", "))
+    };
+    let error = error(&of(1_000));
+    assert!(error.starts_with("1000 questions of a spec as long as this one have 60"), "{error}");
+    assert!(error.contains("they have at most 256 MiB; remove some"), "{error}");
+    read(&of(100)).unwrap();
+}

@@ -6,10 +6,11 @@ use results::journal::Purpose;
 
 use crate::backend::Backend;
 use crate::backend::dry_run::DryRun;
+use crate::course::{Place, Trial};
 use crate::progress::Silent;
 use crate::spec::{self, Resolved};
-use crate::system::{Place, System};
-use crate::trial::{self, Trial};
+use crate::system::System;
+use crate::trial;
 
 /// A store that is filled, in front of it a web server, in two instances.
 const SHOP: &str = "

@@ -5,10 +5,11 @@ use results::journal::Purpose;
 
 use super::*;
 use crate::backend::dry_run::DryRun;
+use crate::course::Trial;
 use crate::experiment::Plan;
 use crate::progress::Silent;
 use crate::spec;
-use crate::trial::{self, Trial};
+use crate::trial;
 
 const SPEC: &str = "
 name: users

@@ -2,10 +2,11 @@ use std::path::Path;
 
 use super::*;
 use crate::backend::simulated::Simulated;
+use crate::course::{Place, Trial};
 use crate::progress::Silent;
 use crate::spec::{self, Resolved};
-use crate::system::{Place, System};
-use crate::trial::{self, Observation, Trial};
+use crate::system::System;
+use crate::trial::{self, Observation};
 use measure::{Instant, Rate};
 use results::journal::Purpose;
 

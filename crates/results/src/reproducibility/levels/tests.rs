@@ -47,7 +47,7 @@ fn the_levels_of_a_factor_stand_side_by_side_in_the_order_of_the_plan() {
     let text = analysis.conclusions()[2].clone() + &warnings.collect::<String>();
     expect![[r#"
         delivery_p99: the RSD is 3.36 % (2.31 … 6.14 %) at none, 0.34 % (0.23 … 0.61 %) at pinned. More reproducible: none → pinned (RSD × 0.10, p < 0.0001).
-        ! delivery_p99.99 of 15000 requests rests on 1.5 beyond it: it is unsupported, at least 10 are needed for an indication (100,000 requests); that takes 200 s"#]].assert_eq(&text);
+        ! delivery_p99.99 of 15,000 requests rests on 1.5 beyond it: it is unsupported, at least 10 are needed for an indication (100,000 requests); that takes 200 s"#]].assert_eq(&text);
 }
 
 #[test]

@@ -180,3 +180,55 @@ fn operations_and_batches_are_shown_where_there_are_any() {
     "#]],
     );
 }
+
+/// A target that never answers: its quantiles would be those of the drain.
+#[test]
+fn waits_without_a_response_are_not_shown_as_times_of_responses() {
+    let mut load = load();
+    load.targets.pop();
+    let total = &mut load.total;
+    (total.counts.ok, total.counts.unfinished) = (0, 20_000);
+    total.unfinished_response_time = total.response_time.clone();
+    load.validity.valid = false;
+    load.validity.reasons = vec!["nothing was measured: none had a response.".to_owned()];
+    check(
+        &load,
+        expect![[r#"
+        asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
+
+        mostly waits without a response: 20,000 of 20,000 requests had none when the load ended, so these times are lower bounds
+                          p50         p90         p99       p99.9      p99.99         max
+        response      1.05 ms     1.05 ms     20.0 ms     20.0 ms   (20.0 ms)     20.0 ms   counted from the intended start
+        service       1.04 ms     1.04 ms     19.0 ms     19.0 ms   (19.0 ms)     19.0 ms   counted from the sending
+        lateness      1.20 µs     1.20 µs      900 µs      900 µs    (900 µs)      900 µs   the generator's own part
+
+        not valid: nothing was measured: none had a response.
+    "#]],
+    );
+}
+
+/// The exit code is 0, so the text must not end in a reason to distrust it.
+#[test]
+fn an_slo_that_a_late_load_meets_is_met_even_so() {
+    let mut load = load();
+    load.targets.pop();
+    (load.total.counts.ok, load.validity.valid) = (20_000, false);
+    load.total.response_time_less_lateness = load.total.response_time.clone();
+    load.slo = results::slo::judge(&["p99<=1s".parse().unwrap()], &load.total);
+    let figure = "lateness p99 900 µs, bound 105 µs".to_owned();
+    let name = results::load::LATE.to_owned();
+    load.validity.reasons = vec![format!("generator late: {figure}. Repeat it.")];
+    load.validity.gates = vec![results::load::Gate { name, passed: false, figure }];
+    let text = of(&load);
+    let (_, end) = text.split_once("slo: ").unwrap();
+    expect![[r#"
+        p99 ≤ 1 s is met: 0 of 20,000 requests over (0 %, allowed 1 %)
+        not valid: generator late: lateness p99 900 µs, bound 105 µs. Repeat it.
+        but lateness can only make responses slower, so the SLO is met even so
+    "#]]
+    .assert_eq(end);
+    assert_eq!(crate::command::load::exit(&load), Exit::Answered);
+    load.slo = results::slo::judge(&["p99<=1ms".parse().unwrap()], &load.total);
+    assert!(!of(&load).contains("even so"), "{}", of(&load));
+    assert_eq!(crate::command::load::exit(&load), Exit::NoAnswer);
+}

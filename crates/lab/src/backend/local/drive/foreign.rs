@@ -8,8 +8,9 @@ use measure::Nanos;
 
 use super::{GRACE, Generator, POLL_EVERY, Watch, Watched};
 use crate::backend::local::{LAST_WORDS, Local, process, program_of};
-use crate::backend::{Drive, Driven, ForeignLoad, Stop};
-use crate::{foreign_generator, host};
+use crate::backend::{Drive, Driven, Stop, foreign_generator};
+use crate::generator::ForeignLoad;
+use crate::host;
 
 /// A longer output is not a summary.
 const MOST_OUTPUT_BYTES: u64 = 4 << 20;

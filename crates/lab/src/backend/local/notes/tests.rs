@@ -65,3 +65,36 @@ fn the_note_of_a_living_run_is_not_taken_and_that_of_a_dead_one_only_once() {
     found.remove(0).end();
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
+
+/// Here a folder has the name of the note; on a full disk the same happens when it is written.
+#[test]
+fn a_note_that_cannot_be_written_leaves_no_file_and_says_why_each_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = RunId::next();
+    let in_the_way = folder.path().join(format!("{NOTE}{run}"));
+    fs::create_dir(&in_the_way).unwrap();
+    let begin = || Note::begin(folder.path(), &run, Path::new("/none")).map(drop);
+    let first = format!("{:#}", begin().unwrap_err());
+    assert!(first.contains("Is a directory"), "{first}");
+    assert_eq!(format!("{:#}", begin().unwrap_err()), first);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    fs::remove_dir(&in_the_way).unwrap();
+    begin().unwrap();
+}
+
+#[test]
+fn a_new_note_is_left_only_by_a_run_that_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = Command::new("true").spawn().unwrap();
+    child.wait().unwrap();
+    let new = |run: &str| {
+        let path = folder.path().join(format!("{NEW}{run}"));
+        let mut file = OpenOptions::new();
+        file.write(true).create_new(true).mode(0o600).open(&path).unwrap();
+        path
+    };
+    let (of_living, of_dead) =
+        (new(&RunId::next().to_string()), new(&format!("{}-12", child.id())));
+    left(folder.path()).into_iter().for_each(Left::end);
+    assert_eq!((of_living.exists(), of_dead.exists()), (true, false));
+}

@@ -135,6 +135,15 @@ fn what_others_prepared_is_neither_believed_nor_waited_for() {
     fs::remove_file(&note).unwrap();
     nix::unistd::mkfifo(&note, nix::sys::stat::Mode::S_IRWXU).unwrap();
     assert_eq!(remove(&host), []);
+    // A note that has no name yet is held to the same rules.
+    let new = host.runtime.join(format!("new-{run}"));
+    fs::write(&new, "").unwrap();
+    fs::set_permissions(&new, PermissionsExt::from_mode(0o666)).unwrap();
+    assert_eq!(remove(&host), []);
+    assert!(new.exists());
+    fs::set_permissions(&new, PermissionsExt::from_mode(0o600)).unwrap();
+    assert_eq!(remove(&host), []);
+    assert!(!new.exists());
     // A runtime folder that others can write to.
     fs::remove_file(&note).unwrap();
     fs::write(&note, &text).unwrap();

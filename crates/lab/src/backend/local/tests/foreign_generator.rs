@@ -9,7 +9,7 @@ echo "$PWD $*" >>"$here/calls"
 . "$here/wrk-behaviour"
 "#;
 
-const OUTPUT: &str = include_str!("../../../foreign_generator/tests/wrk.txt");
+const OUTPUT: &str = include_str!("../../foreign_generator/tests/wrk.txt");
 
 fn stage(behaviour: &str) -> Stage {
     let stage = Stage::new("exit 2");

@@ -14,7 +14,8 @@ use results::load::{
 use results::printed::{Percentile, Printed, Since};
 use results::{Load, little};
 
-use crate::backend::{Drive, ForeignLoad};
+use crate::backend::Drive;
+use crate::generator::ForeignLoad;
 use crate::spec::Parse;
 
 mod expressions;
@@ -50,7 +51,7 @@ struct Figures {
 
 /// Returns the document of a load from what its generator printed, and from the times at which the
 /// runner started it and noticed its end; the error states why the output cannot be read.
-pub fn document(
+pub(super) fn document(
     drive: &Drive,
     made: &ForeignLoad,
     output: &str,

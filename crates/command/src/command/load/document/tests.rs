@@ -1,0 +1,124 @@
+use load::measurement::{Machine, Pool};
+use load::network::Network;
+use load::observe::Window;
+use load::pacing::Offered;
+use load::shard::{Failures, Limits, Overdue};
+use load::validity::Besides;
+use measure::pace::{Distribution, Shape};
+use measure::series::Series;
+use measure::{Balance, Instant, Rate};
+use net::{Interface, Timer};
+
+use super::*;
+
+fn plan(connections: usize) -> Plan {
+    let shape = Shape::constant(Rate::per_second(1_000.0).unwrap());
+    let load = Offered::Drawn { shape, distribution: Distribution::Poisson };
+    Plan {
+        targets: 1,
+        part: Portion::WHOLE,
+        connections_before: 0,
+        pools: vec![Pool { endpoints: Vec::new(), connections }],
+        requests: None,
+        pacing: Pacing::Open { load, sharing: Sharing::InTurn },
+        warm_up: Nanos::ZERO,
+        measure: Nanos::SECOND,
+        drain: Nanos::SECOND,
+        limits: Limits {
+            timeout: Nanos::SECOND,
+            overdue: Overdue::Cut,
+            backlog: 10,
+            connect_timeout: Nanos::SECOND,
+            open_gap: Nanos::ZERO,
+            keep_alive: None,
+        },
+        slo: None,
+        enough: Vec::new(),
+        interval: Nanos::SECOND,
+        network: Network { interface: Interface::Epoll, why: String::new() },
+        timer: Timer::Hybrid,
+        congestion_control: None,
+        kernel_timestamps: false,
+        cpus: vec![None],
+        seed: 1,
+    }
+}
+
+/// Returns a second with 1,000 requests, which took a second each; of them so many succeeded, timed out, and had no
+/// response.
+fn measurement(ok: u64, timeout: u64, unfinished: u64) -> Measurement {
+    let mut part = Part { intended: 1_000, completed_inside: ok, ..Part::default() };
+    part.outcomes[Outcome::Ok as usize] = ok;
+    part.outcomes[Outcome::Timeout as usize] = timeout;
+    part.outcomes[Outcome::Unfinished as usize] = unfinished;
+    part.service.record_n(Nanos::SECOND, 1_000);
+    let mut balance = Balance::new(Instant(0));
+    (0..1_000).for_each(|arrival| balance.arrived(Instant(arrival * 1_000_000)));
+    // A request that is given up has ended, too.
+    (0..600).for_each(|end| balance.answered(Instant(end * 1_000_000_000 / 600)));
+    let window = Window { start: Instant(0), end: Instant(1_000_000_000) };
+    Measurement {
+        parts: vec![part],
+        labels: Vec::new(),
+        segments: Vec::new(),
+        balance,
+        series: Series::new(Instant(0), Nanos::SECOND),
+        drained: Interval::default(),
+        hiccups: Histogram::new(),
+        hiccup_series: Vec::new(),
+        taken_series: Vec::new(),
+        receive_delay: None,
+        wake_up_delay: Histogram::new(),
+        start: Instant(0),
+        window,
+        end: window.end,
+        ended: Ended::AsPlanned,
+        is_behind: false,
+        partial: false,
+        connections_asked: 1,
+        connections_reached: 1,
+        opening: Nanos::ZERO,
+        connecting_failed: Failures::default(),
+        refused: Vec::new(),
+        machine: Machine::default(),
+    }
+}
+
+/// More connections or a lower rate help a saturated target, and not one that answers nothing.
+#[test]
+fn a_target_that_fails_most_requests_is_not_called_saturated() {
+    let target = Target {
+        url: "http://a/".to_owned(),
+        scheme: wire::url::Scheme::Http,
+        host: "a".to_owned(),
+        port: None,
+        authority: "a".to_owned(),
+        path: "/".to_owned(),
+        authorization: None,
+        endpoints: Vec::new(),
+    };
+    let context = Context {
+        arguments: Vec::new(),
+        seed: 1,
+        slo: &[],
+        labels: &[],
+        has_one_path: true,
+        compatibility: None,
+    };
+    let findings = |connections, (ok, timeout, unfinished)| {
+        let (plan, measurement) = (plan(connections), measurement(ok, timeout, unfinished));
+        let judgement = validity::judge(&plan, &measurement, Besides::default());
+        assert_eq!(judgement.saturated, Some(true));
+        let targets = [target.clone()];
+        let found = of(&context, &plan, &targets, &measurement, &judgement).findings;
+        let of_rates = found.iter().filter(|finding| finding.contains("completed"));
+        of_rates.count()
+    };
+    // Of few connections the finding says that they were all in use.
+    for connections in [10, 100_000] {
+        assert_eq!(findings(connections, (600, 400, 0)), 1, "slow, and most requests succeeded");
+        assert_eq!(findings(connections, (400, 600, 0)), 0);
+        assert_eq!(findings(connections, (0, 1_000, 0)), 0);
+        assert_eq!(findings(connections, (0, 0, 1_000)), 0, "none had a response");
+    }
+}

@@ -1,0 +1,51 @@
+use crate::spec::tests::{check, read, spec};
+use expect_test::expect;
+
+#[test]
+fn a_text_is_measured_before_its_variables_are_replaced() {
+    let of = |variable: usize, uses: usize| {
+        let vars = format!("vars: {{b: {}}}\n", "b".repeat(variable));
+        let path = format!("get: \"/{}\"", "${vars.b}".repeat(uses));
+        spec(&vars).replace("get: /", &path)
+    };
+    let of_a_gigabyte = of(200_000, 5_000);
+    let error = read(&of_a_gigabyte, None, &[]).unwrap_err().to_string();
+    let lines: Vec<&str> = error.lines().collect();
+    expect![[r#"
+        this text has 1.00 GB with its variables
+         --> my.yaml:4:18
+          |
+    "#]]
+    .assert_eq(&(lines[..3].join("\n") + "\n"));
+    assert!(error.ends_with("^ a text has at most 1 MiB; use a file"), "{error}");
+    // One byte is the slash.
+    assert!(read(&of(1 << 18, 4), None, &[]).is_err());
+    let longest = read(&of((1 << 18) - 1, 4), None, &[]).unwrap();
+    assert_eq!(longest.text(longest.spec.workload.path().unwrap(), 1).len(), (1 << 20) - 3);
+}
+
+/// Each of them is short enough.
+#[test]
+fn all_texts_together_are_measured_too() {
+    let vars = format!("vars: {{b: {}}}\n", "b".repeat(500_000));
+    let headers: Vec<String> = (0..40).map(|i| format!("h{i}: \"${{vars.b}}\"")).collect();
+    let get = format!("get: /, headers: {{{}}}", headers.join(", "));
+    check(
+        &spec("").replace("get: /", &get).replace("name: demo\n", &format!("name: demo\n{vars}")),
+        expect![[r#"
+            the texts of this spec have 20.0 MB with their variables
+             --> my.yaml:2:1
+              |
+            2 | vars: {b: bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
+              | ^^^^ they have at most 16 MiB; use files
+        "#]],
+    );
+}
+
+#[test]
+fn the_values_of_secrets_count_as_well() {
+    let uses = (1 << 20) / std::env::var("PATH").unwrap().len() + 1;
+    let path = format!("get: \"/{}\"", "${env.PATH}".repeat(uses));
+    let error = read(&spec("").replace("get: /", &path), None, &[]).unwrap_err().to_string();
+    assert!(error.starts_with("this text has 1.05 MB with its variables"), "{error}");
+}

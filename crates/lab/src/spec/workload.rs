@@ -96,7 +96,7 @@ impl Default for Workload {
     }
 }
 
-/// What each kind says of itself.
+/// The words of each kind about itself.
 trait Kind {
     fn path(&self) -> Option<&str>;
     fn set(&self) -> Vec<Set<'_>>;
@@ -115,7 +115,7 @@ pub(super) struct KindOf {
     /// Returns why it cannot have the field of another kind, if there is more to say than that it is of
     /// another kind.
     refuses: fn(&str) -> Option<&'static str>,
-    /// What is said of its own fields in another kind.
+    /// The remedies for its own fields in a workload of another kind.
     own: &'static [(&'static str, &'static str)],
     read: fn(Value) -> Result<Workload, String>,
 }

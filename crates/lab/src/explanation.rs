@@ -147,8 +147,14 @@ fn apart(reproduced: &Reproduced, of: &OfMetric) -> Vec<Sentence> {
 /// If the run has no such trial.
 pub fn of_trial(answer: &Answer, number: u32) -> Result<Vec<Sentence>, Error> {
     let entry = answer.trials.iter().find(|entry| entry.trial == number).ok_or_else(|| {
-        let most = answer.trials.len();
-        Error::Question(anyhow::anyhow!("there is no trial {number}: the run has 1 to {most}"))
+        Error::Question(match answer.trials.len() {
+            0 => anyhow::anyhow!(
+                "trial {number} does not exist: the run has no trials ({}); leave the number out to \
+                 explain the run",
+                answer.stopped_by
+            ),
+            most => anyhow::anyhow!("there is no trial {number}: the run has 1 to {most}"),
+        })
     })?;
     let observed = entry.observed.as_ref();
     let failures = observed.and_then(Observed::failures_in_words);
@@ -206,8 +212,7 @@ pub fn of_trial(answer: &Answer, number: u32) -> Result<Vec<Sentence>, Error> {
             format!("{} offered, {} completed", rate(offered), rate(completed)),
         ));
         sentences.extend(observed.little.map(|little| sentence("little", little.in_words())));
-        // A service that fails does not show what it can complete.
-        if observed.saturated && !observed.is_failing() {
+        if observed.shows_saturation() {
             let text = "saturated: the completed rate no longer followed the offered one";
             sentences.push(sentence("saturation", text.to_owned()));
         }

@@ -232,10 +232,8 @@ impl Resolved {
         monitor::check(self)?;
         foreign_generator::check(self)?;
         let Spec { where_, sut, simulated, search, load, repeat, .. } = &self.spec;
-        let error = |message: &str, key: &str, label: &str| {
-            let path: Vec<&str> = key.trim_end_matches(':').split('.').collect();
-            Err(self.source.error(message, self.source.key(&path), label))
-        };
+        let error =
+            |message: &str, key: &str, label: &str| Err(self.source.error_at(message, key, label));
         match where_.backend {
             BackendKind::Local if sut.components().next().is_none() => {
                 return error(

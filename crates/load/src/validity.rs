@@ -64,6 +64,9 @@ pub struct Judgement {
     ///
     /// [`Balance::is_saturated`]: crate::observe::Balance::is_saturated
     pub saturated: Option<bool>,
+    /// What a saturated target means, in words. It is no finding by itself: a target that fails most requests
+    /// completes little at any rate, and there is one rule for that, where the outcomes are judged.
+    pub saturation: Option<String>,
     /// True if the response time's p99 is more than a tenth above that of the response time less
     /// lateness: the target's own p99 lies between the two.
     pub p99_at_most: bool,
@@ -416,7 +419,7 @@ fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Ju
         let (completed, intended) =
             (grouped(rate(total.completed_inside)), grouped(rate(total.intended)));
         // The target at its limit is slow to free the connections, but there may also be too few of them.
-        judgement.findings.push(match CONNECTIONS_IN_USE * connections as f64 <= in_use {
+        judgement.saturation = Some(match CONNECTIONS_IN_USE * connections as f64 <= in_use {
             true => format!(
                 "{completed}/s of {intended}/s completed: requests waited for one of the {} connections, which \
                  were all in use; with more of them the target may complete more, unless it is saturated",

@@ -335,13 +335,14 @@ pub fn is_certain(load: &Load, objectives: &[Judged], may_be_slowed: bool) -> bo
     let wrong_at_any_speed = count(&|it| {
         it.is_wrong_response() && !(may_be_slowed && (it.is_refusal() || it.may_be_of_slowness()))
     });
-    let declared = objectives.iter().filter(|judged| matches!(judged.slo, Slo::Failures { .. }));
+    let mut declared =
+        objectives.iter().filter(|judged| matches!(judged.slo, Slo::Failures { .. }));
     let miss = |judged: &Judged| judged.slo.is_missed_by(wrong_at_any_speed, tally.requests);
     // Requests that did not end may have been slowed.
     let are_most = |count: u64| (1.0 - SUCCESSES) * (tally.requests as f64) < count as f64;
-    let is_known =
-        are_most(wrong) || tally.is_all_wrong(&failures) && are_most(tally.failed) || { declared }
-            .any(miss);
+    let is_known = are_most(wrong)
+        || tally.is_all_wrong(&failures) && are_most(tally.failed)
+        || declared.any(miss);
     is_missed(load, objectives) && is_known
 }
 

@@ -335,6 +335,17 @@ impl Observed {
         self.knows_failures() && self.tally().is_mostly_failing()
     }
 
+    /// Returns true if the system did not keep up with its load. What fails most requests completes little at any
+    /// rate.
+    pub fn shows_saturation(&self) -> bool {
+        self.saturated && !self.is_mostly_failing()
+    }
+
+    /// Returns true if no request had a response when the load ended.
+    pub fn has_no_response(&self) -> bool {
+        0 < self.requests && self.unfinished == Some(self.requests)
+    }
+
     /// Returns false up to version 2, when the failures contained the requests that did not end.
     fn knows_failures(&self) -> bool {
         self.unfinished.is_some() || self.generator.is_some()

@@ -163,14 +163,17 @@ impl Load {
         }
     }
 
+    /// Returns the part of the load that may be used for its question, with the reason in words if it is not valid:
+    /// that on its SLO, or without one that on its figures.
+    pub fn evidence(&self) -> (Evidence, Option<String>) {
+        let question = if self.slo.is_some() { Question::Verdict } else { Question::Figures };
+        evidence::of_load(self, self.slo.as_ref(), question)
+    }
+
     /// Returns the reason for which a load that is not valid still has an answer, yes or no; `None` if it is valid or
     /// has none.
     pub fn answers_even_so(&self) -> Option<String> {
-        let question = if self.slo.is_some() { Question::Verdict } else { Question::Figures };
-        let (evidence, why) = evidence::of_load(self, self.slo.as_ref(), question);
-        if evidence != Evidence::Answer {
-            return None;
-        }
+        let (Evidence::Answer, why) = self.evidence() else { return None };
         if !self.slo.as_ref().is_some_and(|slo| slo.met) || !self.validity.is_only_slowed() {
             return why;
         }

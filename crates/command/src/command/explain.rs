@@ -11,18 +11,12 @@ use super::run::failed;
 use crate::cli::{Advise, Explain};
 use crate::output::{self, Exit, Failure};
 
-#[cfg(test)]
-mod tests;
-
 pub(crate) fn explain(arguments: &Explain) -> Result<Exit, Failure> {
     let Explain { directory, trial, json } = arguments;
     let past = Past::read(directory).map_err(failed)?;
     let answer = past.answer();
     let mut sentences = match trial {
-        Some(number) => {
-            check(*number, answer.trials.len(), &answer.stopped_by)?;
-            explanation::of_trial(&answer, *number).map_err(failed)?
-        }
+        Some(number) => explanation::of_trial(&answer, *number).map_err(failed)?,
         None => explanation::of_run(&answer),
     };
     let go_on = answer.go_on(&past.name).filter(|_| trial.is_none());
@@ -37,17 +31,6 @@ pub(crate) fn explain(arguments: &Explain) -> Result<Exit, Failure> {
         false => explanation.sentences.iter().map(line).collect(),
     })?;
     Ok(Exit::Answered)
-}
-
-/// Refuses a trial of a run without trials, in which no other number would do.
-fn check(number: u32, trials: usize, stopped_by: &str) -> Result<(), Failure> {
-    match trials {
-        0 => Err(Failure::question(format!(
-            "trial {number} does not exist: the run has no trials ({stopped_by}); leave the number out to \
-             explain the run"
-        ))),
-        _ => Ok(()),
-    }
 }
 
 pub(crate) fn advise(arguments: &Advise) -> Result<Exit, Failure> {

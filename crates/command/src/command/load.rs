@@ -32,7 +32,7 @@ use measure::estimate::Enough;
 use measure::pace::Shape;
 use measure::{Nanos, Quantile};
 use net::{Closed, process};
-use results::evidence::{self, Evidence, Question};
+use results::evidence::Evidence;
 use results::slo::{self, Slo};
 use results::{Secrets, failing, regular};
 use script::{Compatibility, ScriptSet};
@@ -172,8 +172,7 @@ fn headline(arguments: &Load, targets: &[Target]) -> String {
 /// Returns the exit code of a load: no if it missed its SLO, or if most requests failed. A load that is
 /// not valid may still answer that.
 pub(crate) fn exit(load: &results::Load) -> Exit {
-    let question = if load.slo.is_some() { Question::Verdict } else { Question::Figures };
-    match evidence::of_load(load, load.slo.as_ref(), question) {
+    match load.evidence() {
         (Evidence::Nothing, _) => Exit::NoAnswer,
         (Evidence::Whole | Evidence::Answer, _) => match &load.slo {
             Some(slo) if !slo.met => Exit::No,

@@ -175,7 +175,7 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
     Ok(match () {
         () if measurement.partial => Exit::Interrupted,
         () if !judgement.is_valid() => Exit::NoAnswer,
-        () if 0 < overdue || failures.is_some() || !judgement.findings.is_empty() => Exit::No,
+        () if 0 < overdue || failures.is_some() || !document.findings.is_empty() => Exit::No,
         () => Exit::Answered,
     })
 }

@@ -468,7 +468,8 @@ fn attempt(
     if MOST_GENERATOR_BOUND <= failed.iter().filter(is_bound).count() {
         return refused(last_reason());
     }
-    let is_silent = |entry: &&&Entry| entry.observed.as_ref().is_some_and(has_no_response);
+    let is_silent =
+        |entry: &&&Entry| entry.observed.as_ref().is_some_and(Observed::has_no_response);
     if MOST_WITHOUT_RESPONSE <= failed.iter().filter(is_silent).count() {
         return refused(
             "no request had a response when the load ended. Wait longer for them (phases.drain), and look \
@@ -542,10 +543,6 @@ fn deaths(journal: &[Entry]) -> String {
 fn has_rules(resolved: &Resolved) -> bool {
     let sweep = resolved.spec.search.as_ref().and_then(Search::sweep);
     sweep.is_some_and(|sweep| !sweep.stop.is_empty())
-}
-
-fn has_no_response(observed: &Observed) -> bool {
-    0 < observed.requests && observed.unfinished == Some(observed.requests)
 }
 
 fn no_answer(why: String) -> Decision {

@@ -121,3 +121,20 @@ fn a_trend_and_an_outlier_of_equal_trials_are_explained() {
         outlier: 600/s: completed 500/s lies apart, and counts; trial 5: machine speed 0.82
     "#]].assert_eq(&sentences);
 }
+
+#[test]
+fn a_run_without_trials_says_so_and_not_which_numbers_it_has() {
+    let past = ran(&format!("{QUEUE}search: {{start: 500/s}}\n"));
+    let answer = results::Answer {
+        trials: Vec::new(),
+        stopped_by: "the system did not become ready".to_owned(),
+        ..past.answer()
+    };
+    let Err(Error::Question(error)) = of_trial(&answer, 1) else { panic!("it has no trial") };
+    assert_eq!(
+        error.to_string(),
+        "trial 1 does not exist: the run has no trials (the system did not become ready); leave the number \
+         out to explain the run"
+    );
+    assert!(of_trial(&past.answer(), 3).is_ok());
+}

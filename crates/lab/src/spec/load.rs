@@ -437,10 +437,8 @@ fn is_address(address: &Texts) -> bool {
 /// Checks the rules between the load and the rest of the spec.
 pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
     let super::Spec { where_, sut, load, search, phases, reset, .. } = &resolved.spec;
-    let error = |message: &str, key: &str, label: &str| {
-        let path: Vec<&str> = key.trim_end_matches(':').split('.').collect();
-        Err(resolved.source.error(message, resolved.source.key(&path), label))
-    };
+    let error =
+        |message: &str, key: &str, label: &str| Err(resolved.source.error_at(message, key, label));
     let scheduled = format!("load.{}:", load.without_rate());
     if search.is_some() && load.is_scheduled() {
         return error(

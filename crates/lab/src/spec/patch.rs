@@ -9,7 +9,7 @@ use super::source::{Source, SpecError};
 use super::{Spec, secrets, workload};
 
 /// Stands between the names of profiles that are applied one after the other.
-const AND: char = '+';
+pub(super) const AND: char = '+';
 
 /// Returns the spec after its profiles, joined by `+`, and each `path=value`, without the profiles
 /// themselves.
@@ -115,13 +115,18 @@ const CHOICES: [Listed; 16] = [
     ("/load/rate", appears, "/load", "shape speed trace"),
     ("/load/shape", appears, "/load", "rate speed trace"),
     ("/load/trace", appears, "/load", "arrivals rate shape"),
-    ("/search/strategy", is_or_was_sweep, "/search", "confirm precision result step stop"),
+    (
+        "/search/strategy",
+        |b, a| is_or_was("sweep", b, a),
+        "/search",
+        "confirm precision result step stop",
+    ),
     ("/search/strategy", differs, "/search", "confirm"),
     ("/search/range", appears, "/search", "start"),
     ("/search/start", appears, "/search", "range"),
-    ("/where/backend", is_or_was_cluster, "/where/roles/sut", "cpus nodes"),
-    ("/where/backend", is_or_was_cluster, "/where/roles/load", "cpus nodes"),
-    ("/where/backend", is_or_was_external, "/sut", "deploy endpoint replicas"),
+    ("/where/backend", |b, a| is_or_was("kubernetes", b, a), "/where/roles/sut", "cpus nodes"),
+    ("/where/backend", |b, a| is_or_was("kubernetes", b, a), "/where/roles/load", "cpus nodes"),
+    ("/where/backend", |b, a| is_or_was("external", b, a), "/sut", "deploy endpoint replicas"),
     ("/workload/get", appears, "/workload", "body body_file method path"),
     (KEPT_BY_SOME, appears, "/workload", "data get mix"),
     ("/workload/method", appears, "/workload", "data get mix"),
@@ -137,16 +142,8 @@ fn differs(before: Option<&Value>, after: &Value) -> bool {
     before.is_some_and(|before| before != after)
 }
 
-fn is_or_was_sweep(before: Option<&Value>, after: &Value) -> bool {
-    differs(before, after) && [before, Some(after)].contains(&Some(&"sweep".into()))
-}
-
-fn is_or_was_cluster(before: Option<&Value>, after: &Value) -> bool {
-    differs(before, after) && [before, Some(after)].contains(&Some(&"kubernetes".into()))
-}
-
-fn is_or_was_external(before: Option<&Value>, after: &Value) -> bool {
-    differs(before, after) && [before, Some(after)].contains(&Some(&"external".into()))
+fn is_or_was(choice: &str, before: Option<&Value>, after: &Value) -> bool {
+    differs(before, after) && [before, Some(after)].contains(&Some(&choice.into()))
 }
 
 /// Changes a spec by patches, one after the other. If they choose otherwise, the fields of the choice before

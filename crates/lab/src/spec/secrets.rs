@@ -194,7 +194,8 @@ impl Resolved {
         self.files().into_iter().filter(has_references).map(|file| file.path)
     }
 
-    fn without_words_for_people(&self) -> Value {
+    /// Returns the spec as a document, without the words that only people read.
+    pub(super) fn without_words_for_people(&self) -> Value {
         let spec = Spec { about: None, ..self.spec.clone() };
         serde_json::to_value(spec).expect("a spec is plain data")
     }

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use results::{Secrets, secrets};
 
+use super::patch::AND;
 use places::{Document, Seen};
 
 mod places;
@@ -75,7 +76,7 @@ impl Source {
                 shown: super::secrets::setting_shown(text, &Secrets::default()),
             })
         };
-        let profiles = profiles.into_iter().flat_map(|names| names.split('+'));
+        let profiles = profiles.into_iter().flat_map(|names| names.split(AND));
         Source {
             profiles: profiles.map(str::to_owned).collect(),
             settings: set.iter().filter_map(setting).collect(),
@@ -134,6 +135,12 @@ impl Source {
             None if name == key => self.anywhere(text),
             setting => setting,
         }
+    }
+
+    /// Returns an error at a key, which is written as its path: `search:` or `load.rate:`.
+    pub(super) fn error_at(&self, message: &str, key: &str, label: &str) -> SpecError {
+        let path: Vec<&str> = key.trim_end_matches(':').split('.').collect();
+        self.error(message, self.key(&path), label)
     }
 
     /// Finds the key at the end of this path, which begins anywhere: the one with the fewest keys above it.

@@ -123,9 +123,9 @@ fn check_lengths(resolved: &Resolved) -> Result<(), SpecError> {
     };
     let mut all = 0_usize;
     let mut too_long = None;
-    // The variables themselves are not replaced in each other, and the words for people not at all.
-    let spec = Spec { about: None, vars: BTreeMap::new(), ..resolved.spec.clone() };
-    let document = serde_json::to_value(spec).expect("a spec is plain data");
+    let mut document = resolved.without_words_for_people();
+    // The variables themselves are not replaced in each other.
+    document.as_object_mut().expect("a spec is a mapping").remove("vars");
     super::secrets::each_text(&document, &mut |text| {
         let replaced: usize = names(text).map(|name| name.len() + "${}".len()).sum();
         let length = names(text).map(length_of).fold(text.len() - replaced, usize::saturating_add);

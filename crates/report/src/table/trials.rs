@@ -208,8 +208,7 @@ fn marks(run: &Run, trial: &Trial) -> Vec<String> {
     say(run.is_maximum(trial), "maximum");
     say(run.is_capacity(trial), "capacity");
     say(trial.conclusion == Some(Conclusion::Missed), "SLO missed");
-    // What fails most requests completes little at any rate.
-    say(observed.is_some_and(|o| o.saturated && !o.is_mostly_failing()), "saturated");
+    say(observed.is_some_and(Observed::shows_saturation), "saturated");
     say(1 < entry.attempt, &format!("attempt {}", entry.attempt));
     say(1 < entry.repetition, &format!("repetition {}", entry.repetition));
     marks

@@ -19,9 +19,6 @@ use super::{Context, live};
 #[cfg(test)]
 mod tests;
 
-/// The words in the findings of the engine that compare the completed with the offered rate of a saturated target.
-const SATURATED: &str = "/s completed";
-
 pub(crate) fn of(
     context: &Context<'_>,
     plan: &Plan,
@@ -93,17 +90,16 @@ pub(crate) fn of(
                 .collect(),
             unknown: Vec::new(),
         },
-        findings: judgement.findings.clone(),
+        findings: Vec::new(),
         warnings: judgement.warnings.clone(),
         slo: results::slo::judge(context.slo, &all),
         total: all,
         wrk: None,
     };
     load.failures = failing::of(&load);
-    // The engine knows rates and no rule for failures: what answers nothing well completes little at any rate.
-    if load.total.counts.ok == 0 || failing::is_missed(&load, &[]) {
-        load.findings.retain(|finding| !finding.contains(SATURATED));
-    }
+    let answers_most = 0 < load.total.counts.ok && !failing::is_missed(&load, &[]);
+    let saturation = judgement.saturation.iter().filter(|_| answers_most);
+    load.findings = saturation.chain(&judgement.findings).cloned().collect();
     load.warnings.extend(little::warning(&load));
     load
 }

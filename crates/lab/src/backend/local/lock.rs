@@ -22,7 +22,14 @@ const FILE: &str = "lock";
 /// when its holder dies.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing is not enough: a process that is being started has the file open until its exec.
+        let _ = self.file.unlock();
+    }
 }
 
 impl Lock {
@@ -47,7 +54,7 @@ impl Lock {
         // The holder's number is for people; a failure to write it does no harm.
         let _ = file.set_len(0).and_then(|()| (&file).rewind());
         let _ = write!(&file, "{}", std::process::id());
-        Ok(Lock { _file: file })
+        Ok(Lock { file })
     }
 }
 

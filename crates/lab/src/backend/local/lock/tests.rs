@@ -18,6 +18,16 @@ fn the_lock_has_one_holder_and_names_it() {
     Lock::take(&path).unwrap();
 }
 
+/// A process that is being started has the files of its parent open.
+#[test]
+fn the_lock_is_free_once_it_is_dropped_even_if_a_child_has_it_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let lock = Lock::take(folder.path()).unwrap();
+    let _of_child = lock.file.try_clone().unwrap();
+    drop(lock);
+    Lock::take(folder.path()).unwrap();
+}
+
 /// A run that is killed while it starts a process leaves a child that has the lock for a moment.
 #[test]
 fn the_lock_of_a_dead_holder_is_waited_for() {

@@ -592,10 +592,11 @@ impl Backend for Local {
             self.folder.path().map(remains::kill_marked);
             process::end_orphans();
         }
-        if let Some(confinement) = self.confinement.take() {
-            confinement.remove();
+        // What cannot be removed now stays noted, and the next run removes it: see `remains`.
+        if self.confinement.as_ref().is_none_or(Confinement::remove) {
+            self.confinement = None;
+            self.folder.remove();
         }
-        self.folder.remove();
     }
 }
 
@@ -668,7 +669,6 @@ impl RunFolder {
 
     fn remove(&mut self) {
         let Some((path, _)) = &self.made else { return };
-        // If it cannot be removed now, it stays noted, and the next run removes it: see `remains`.
         if fs::remove_dir_all(path).is_ok() || !path.exists() {
             let (_, note) = self.made.take().expect("it was made");
             note.end();

@@ -76,13 +76,21 @@ impl Confinement {
         }
     }
 
-    /// Creates a group for one component.
+    /// Creates a group for one component. If that fails, nothing is left of it.
     pub(crate) fn group(
         &self,
         name: &str,
         cpus: Option<&Cpus>,
         limits: Limits,
     ) -> io::Result<Group> {
+        self.made(name, cpus, limits).inspect_err(|_| {
+            for run in self.runs() {
+                remove(&run.join(name));
+            }
+        })
+    }
+
+    fn made(&self, name: &str, cpus: Option<&Cpus>, limits: Limits) -> io::Result<Group> {
         match self {
             Confinement::V2 { run, cpuset, memory } => {
                 let folder = run.join(name);
@@ -149,16 +157,20 @@ impl Confinement {
         )
     }
 
-    /// Removes the run's own groups, once their components are gone.
-    pub(crate) fn remove(&self) {
+    /// Removes the run's own groups, once their components are gone; returns true if none is left.
+    pub(crate) fn remove(&self) -> bool {
+        self.runs().iter().for_each(|run| drop(remove_run(run)));
+        self.runs().iter().all(|run| !run.exists())
+    }
+
+    /// Returns the group of the run in each hierarchy.
+    fn runs(&self) -> Vec<&PathBuf> {
         match self {
-            Confinement::V2 { run, .. } => drop(remove_run(run)),
+            Confinement::V2 { run, .. } => vec![run],
             Confinement::V1 { cpu, cpuacct, cpuset, memory } => {
-                for run in [cpu, cpuacct, cpuset].into_iter().chain(memory) {
-                    remove(run);
-                }
+                [cpu, cpuacct, cpuset].into_iter().chain(memory).collect()
             }
-            Confinement::Affinity { .. } => {}
+            Confinement::Affinity { .. } => Vec::new(),
         }
     }
 }

@@ -237,6 +237,28 @@ fn version_1_makes_a_group_in_each_of_its_hierarchies() {
     );
 }
 
+/// A half of it would keep the run's own group from being removed.
+#[test]
+fn a_group_that_cannot_be_made_leaves_nothing_and_one_that_is_left_is_known() {
+    let tree = Tree::new(&[
+        ("cpu/cgroup.procs", ""),
+        ("cpuacct/cgroup.procs", ""),
+        ("cpuset/cgroup.procs", ""),
+        ("cpuset/cpuset.cpus", "0-3\n"),
+        ("cpuset/cpuset.mems", "0\n"),
+    ]);
+    let confinement = Confinement::find(tree.0.path(), "", "benchwright-7-9");
+    fs::remove_file(tree.0.path().join("cpuset/benchwright-7-9/cpuset.mems")).unwrap();
+    confinement.group("hotel", None, Limits::default()).unwrap_err();
+    for hierarchy in ["cpuacct", "cpuset"] {
+        assert!(!tree.0.path().join(hierarchy).join("benchwright-7-9/hotel").exists());
+    }
+    // The kernel's own files do not keep a group from being removed; these do.
+    assert!(!confinement.remove());
+    remove_files(tree.0.path());
+    assert!(confinement.remove());
+}
+
 #[test]
 fn without_control_groups_affinity_is_used_and_reported() {
     check(

@@ -1,4 +1,4 @@
-//! Checks that the compiler does not make: layers, applications, documents, specs and rules for the
+//! Checks that the compiler does not make: layers, floors, applications, documents, specs and rules for the
 //! sources.
 //!
 //! Each check is a function from the tree of files to findings, so that tests on small trees can
@@ -7,6 +7,7 @@
 mod tree;
 
 mod documents;
+mod floors;
 mod generated;
 mod layers;
 mod manifest;
@@ -61,7 +62,7 @@ fn regenerated() -> io::Result<Tree> {
 
 /// Runs all checks that need only the files.
 fn check(tree: &Tree) -> Vec<Finding> {
-    let checks = [layers::check, rooms::check, documents::check, sources::check];
+    let checks = [layers::check, floors::check, rooms::check, documents::check, sources::check];
     checks.iter().flat_map(|check| check(tree)).collect()
 }
 

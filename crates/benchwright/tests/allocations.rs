@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 
-use ::measure::pace::{Distribution, Portion, Shape, Think};
+use ::measure::pace::{Distribution, Shape, Think};
 use ::measure::{Instant, Nanos, Rate};
 use load::driver::http1::{Http1, HttpWorkload, Static};
 use load::events::{Events, Mode, Template};
@@ -17,7 +17,7 @@ use load::measurement::{Plan, Pool};
 use load::network::Network;
 use load::observe::{Completion, Observer, Turn, Window};
 use load::pacing::{Offered, Pacing, Sharing};
-use load::shard::{Limits, Overdue};
+use load::shard::Limits;
 use mix::{Checked, Checks, Mix, Mixed};
 use net::{Interface, Timer, process, uring};
 use script::{Defaults, Program, Script};
@@ -166,35 +166,16 @@ impl Drop for Server {
 }
 
 fn plan(server: &Server, pacing: Pacing, connections: usize) -> Plan {
+    let pools = vec![Pool { endpoints: vec![server.address.into()], connections }];
     Plan {
-        network: Network { interface: Interface::Epoll, why: String::new() },
-        targets: 1,
-        part: Portion::WHOLE,
-        connections_before: 0,
-        pools: vec![Pool { endpoints: vec![server.address.into()], connections }],
-        pacing,
-        requests: None,
         warm_up: Nanos::from_millis(300),
-        measure: Nanos::from_secs(120),
         drain: Nanos::from_secs(5),
-        limits: Limits {
-            timeout: Nanos::from_secs(10),
-            overdue: Overdue::Cut,
-            backlog: 1_000_000,
-            connect_timeout: Nanos::from_secs(5),
-            open_gap: Nanos::from_micros(100),
-            keep_alive: None,
-        },
-        slo: None,
-        enough: Vec::new(),
+        limits: Limits { open_gap: Nanos::from_micros(100), ..Limits::default() },
         // Several intervals of the open loads end while requests are counted. The shard makes another
         // buffer only if their writer, a thread beside it, did not run for two of them.
         interval: Nanos::from_secs(1),
         timer: Timer::Sleep,
-        congestion_control: None,
-        kernel_timestamps: false,
-        cpus: vec![None],
-        seed: 1,
+        ..Plan::whole(pools, pacing, Nanos::from_secs(120))
     }
 }
 

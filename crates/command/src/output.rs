@@ -7,6 +7,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 
+use results::said::Said;
+
 pub(crate) use stream::{Stream, check_place, create, replace};
 
 mod stream;
@@ -63,6 +65,11 @@ pub(crate) fn result(text: &str) -> Result<(), Failure> {
 pub(crate) fn error(line: &str) {
     // If this cannot be written either, the error cannot be reported.
     let _ = Stream::Stderr.write_all(format!("{}\n", harmless(line)).as_bytes());
+}
+
+/// Writes a line for the program that started this one.
+pub(crate) fn said(said: &Said) {
+    error(&serde_json::to_string(said).expect("it is plain data"));
 }
 
 /// Writes a line that the next one overwrites; only on a terminal.

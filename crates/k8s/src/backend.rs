@@ -75,7 +75,7 @@ pub struct Kubernetes {
     became_ready: Vec<Pod>,
     logs: Option<PathBuf>,
     /// The files of the load, by the path that its arguments name.
-    files: BTreeMap<String, String>,
+    files: BTreeMap<PathBuf, String>,
     /// The names of the secrets that the generators of any question need.
     of_load: BTreeSet<String>,
     /// The port at which the generator receives events, if it does.
@@ -548,7 +548,7 @@ impl Backend for Kubernetes {
         let sut = &resolved.spec.sut;
         for component in sut.components() {
             for instance in 1..=sut.instances.0 {
-                for name in lab::system::replicas(resolved, component, instance) {
+                for name in resolved.replicas_of(component, instance) {
                     let name = name.split('.').next().unwrap_or_default();
                     if let Some(why) = objects::wrong_name(name) {
                         let place = resolved.source.find("name:", component.name());

@@ -6,18 +6,20 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
 use anyhow::{anyhow, ensure};
-use lab::backend::{Drive, Limits, Stop, Tick, Ticking};
+use lab::backend::{Drive, Limits, Stop, Ticking};
+use lab::spec::generator::Arguments;
 use lab::spec::{self, Resolved};
 use measure::offset::Reading;
 use measure::{Instant, Nanos, Offset};
-use results::Load;
 use results::frames::Frames;
 use results::merge::merge;
+use results::said::Said;
+use results::{Load, Tick};
 use serde_json::Value;
 
 use crate::api::{self, Api, Attached};
@@ -50,14 +52,14 @@ const MOST_SPREAD: f64 = 0.01;
 const GRACE: Nanos = Nanos::from_secs(180);
 
 /// Returns the files of an experiment's loads, by the path that their arguments name.
-pub(crate) fn read_files(resolved: &Resolved) -> anyhow::Result<BTreeMap<String, String>> {
+pub(crate) fn read_files(resolved: &Resolved) -> anyhow::Result<BTreeMap<PathBuf, String>> {
     let mut files = BTreeMap::new();
     let mut size = 0;
     for file in resolved.files() {
         let text = std::fs::read_to_string(&file.path)
             .map_err(|error| anyhow!("{}: {error}", file.path.display()))?;
         size += text.len();
-        files.insert(file.path.display().to_string(), text);
+        files.insert(file.path, text);
     }
     ensure!(
         size <= objects::MOST_FILES,
@@ -222,7 +224,7 @@ impl Running<'_> {
                     continue;
                 };
                 match attached.lines.try_recv() {
-                    Ok(line) if phase(&line).as_deref() == Some("clock") => {
+                    Ok(line) if matches!(Said::read(&line), Some(Said::Clock { .. })) => {
                         ready.insert(name.to_owned(), (self.generator(pod), attached));
                     }
                     Ok(_) | Err(TryRecvError::Empty) => {
@@ -295,7 +297,11 @@ impl Running<'_> {
             for _ in 0..CLOCK_READINGS {
                 let sent = (self.around.now)();
                 attached.tell("clock");
-                let its = said(attached, "clock", "now_ns").ok_or_else(|| lost(generator))?;
+                let is_clock = |said| match said {
+                    Said::Clock { now_ns } => Some(now_ns),
+                    _ => None,
+                };
+                let its = said(attached, is_clock).ok_or_else(|| lost(generator))?;
                 let received = (self.around.now)();
                 let [asked, its, answered] = [sent.0, its, received.0].map(Instant);
                 readings.push(Reading { asked, its, answered });
@@ -307,7 +313,11 @@ impl Running<'_> {
         generators.iter().for_each(|(_, attached)| attached.tell(&line));
         let mut starts = Vec::new();
         for (generator, attached) in &*generators {
-            let start = said(attached, "start", "start_ns").ok_or_else(|| lost(generator))?;
+            let is_start = |said| match said {
+                Said::Start { start_ns, .. } => Some(start_ns),
+                _ => None,
+            };
+            let start = said(attached, is_start).ok_or_else(|| lost(generator))?;
             starts.push(generator.clock.own_time(Instant(start)).0);
         }
         let (first, last) = (starts.iter().min(), starts.iter().max());
@@ -332,7 +342,7 @@ impl Running<'_> {
             }
             if has_ticked {
                 // The whole load is made: its generators are not told to end early.
-                let _ = tick(together(generators.iter().map(|generator| &generator.tick)));
+                let _ = tick(Tick::together(generators.iter().map(|generator| &generator.tick)));
             }
             if next_look < (self.around.now)() {
                 next_look = (self.around.now)() + LOOK_EVERY;
@@ -428,7 +438,7 @@ impl Running<'_> {
             [] => self.around.api.last_lines(namespace, &generator.pod, LAST).unwrap_or_default(),
             messages => messages.to_vec(),
         };
-        let is_of_user = |line: &&String| phase(line).is_none();
+        let is_of_user = |line: &&String| Said::read(line).is_none();
         let messages: Vec<String> = messages.iter().filter(is_of_user).cloned().collect();
         let messages = self.around.run.secrets.redact(&messages.join("\n  "));
         let messages = messages.trim_start_matches("error: ");
@@ -472,61 +482,26 @@ fn take(generator: &mut Generator, line: String) -> Result<bool, Stop> {
             return Err(Stop::Disturbed { cause });
         }
     }
-    match serde_json::from_str::<Tick>(&line) {
-        Ok(tick) if ["warm_up", "measurement", "drain"].contains(&&*tick.phase) => {
+    match Said::read(&line) {
+        Some(Said::Tick(tick)) => {
             generator.tick = tick;
             return Ok(true);
         }
-        Ok(_) => {}
-        Err(_) if line.is_empty() || Frames::is_frame(&line) => {}
-        Err(_) => generator.messages.push(line),
+        Some(_) => {}
+        None if line.is_empty() || Frames::is_frame(&line) => {}
+        None => generator.messages.push(line),
     }
     Ok(false)
 }
 
-/// Returns the phase that a line of a generator names.
-fn phase(line: &str) -> Option<String> {
-    let line: Value = serde_json::from_str(line).ok()?;
-    line["phase"].as_str().map(str::to_owned)
-}
-
-/// Waits for a line of this phase, and returns one of its numbers.
-fn said(attached: &Attached, wanted: &str, field: &str) -> Option<u64> {
+/// Waits for a line of this kind, and returns its number.
+fn said(attached: &Attached, number: impl Fn(Said) -> Option<u64>) -> Option<u64> {
     loop {
         let line = attached.lines.recv_timeout(ANSWER).ok()?;
-        if phase(&line).as_deref() == Some(wanted) {
-            let line: Value = serde_json::from_str(&line).ok()?;
-            return line[field].as_u64();
+        if let Some(number) = Said::read(&line).and_then(&number) {
+            return Some(number);
         }
     }
-}
-
-/// Returns the progress of all generators: sums of rates, and the worst quantiles.
-fn together<'a>(ticks: impl Iterator<Item = &'a Tick>) -> Tick {
-    let sum = |one: Option<f64>, other: Option<f64>| match (one, other) {
-        (Some(one), Some(other)) => Some(one + other),
-        (one, other) => one.or(other),
-    };
-    ticks.fold(Tick::default(), |all, tick| Tick {
-        phase: tick.phase.clone(),
-        elapsed_s: all.elapsed_s.max(tick.elapsed_s),
-        asked_per_s: sum(all.asked_per_s, tick.asked_per_s),
-        offered_per_s: sum(all.offered_per_s, tick.offered_per_s),
-        completed_per_s: sum(all.completed_per_s, tick.completed_per_s),
-        operations_per_s: sum(all.operations_per_s, tick.operations_per_s),
-        last: all.last.worst(tick.last),
-        whole: all.whole.worst(tick.whole),
-        lateness_p99_ns: all.lateness_p99_ns.max(tick.lateness_p99_ns),
-        in_flight: match (all.in_flight, tick.in_flight) {
-            (Some(all), Some(one)) => Some(all + one),
-            (all, one) => all.or(one),
-        },
-        failed: all.failed + tick.failed,
-        errors: tick.errors.iter().fold(all.errors, |mut errors, (class, count)| {
-            *errors.entry(class.clone()).or_default() += count;
-            errors
-        }),
-    })
 }
 
 /// Returns a document whose times are those of the runner's clock.
@@ -547,7 +522,7 @@ pub(crate) fn generators(
     run: &Run,
     number: u32,
     drive: &Drive,
-    files: &BTreeMap<String, String>,
+    files: &BTreeMap<PathBuf, String>,
     nodes: Vec<String>,
     generator: &spec::Generator,
 ) -> Generators {
@@ -566,34 +541,36 @@ pub(crate) fn generators(
     }
 }
 
-/// Returns the arguments of a load with the files that it needs under the names that they have in a
-/// pod, and the files by these names.
+/// Returns the arguments of a load with the files that it needs under the paths that they have in a
+/// pod, and the files by their names there.
 fn with_files(
-    arguments: &[String],
-    files: &BTreeMap<String, String>,
-) -> (Vec<String>, Vec<(String, String)>) {
-    let mut paths: Vec<&String> = Vec::new();
+    arguments: &Arguments,
+    files: &BTreeMap<PathBuf, String>,
+) -> (Arguments, Vec<(String, String)>) {
+    let mut arguments = arguments.clone();
+    let mut placed: BTreeMap<PathBuf, PathBuf> = BTreeMap::new();
     let mut used: Vec<(String, String)> = Vec::new();
-    let replaced = arguments.iter().map(|argument| {
-        let Some(content) = files.get(argument) else { return argument.clone() };
-        let at = paths.iter().position(|path| *path == argument).unwrap_or_else(|| {
+    for path in arguments.files_mut() {
+        let content = files.get(path).expect("the files of the spec were read before its loads");
+        let place = placed.entry(path.clone()).or_insert_with(|| {
             // Files of two folders may have one name.
-            let name = key_of(argument);
+            let name = key_of(path);
             let is_free = |name: &String| used.iter().all(|(other, _)| other != name);
             let numbered = (2..).map(|number| format!("{number}-{name}"));
             let name = std::iter::once(name.clone()).chain(numbered).find(is_free);
-            paths.push(argument);
-            used.push((name.expect("some number is free"), content.clone()));
-            used.len() - 1
+            let name = name.expect("some number is free");
+            let place = Path::new(objects::LOAD_FOLDER).join(&name);
+            used.push((name, content.clone()));
+            place
         });
-        format!("{}/{}", objects::LOAD_FOLDER, used[at].0)
-    });
-    (replaced.collect(), used)
+        path.clone_from(place);
+    }
+    (arguments, used)
 }
 
 /// Returns the name of a file as a key of a ConfigMap.
-fn key_of(path: &str) -> String {
-    let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
+fn key_of(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     name.chars().map(|c| if is_allowed(c) { c } else { '_' }).collect()
 }

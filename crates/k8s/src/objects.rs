@@ -7,8 +7,10 @@
 use std::collections::BTreeMap;
 
 use lab::backend::{Limits, Service};
-use lab::generator::{SECRETS as SECRETS_OPTION, UNTIL_MISSED};
-use lab::spec::Port;
+use lab::spec::generator::{
+    Arguments, FRAMED, PART, SECRETS as SECRETS_OPTION, START, UNTIL_MISSED, Value as Given,
+};
+use lab::spec::{self, Port};
 use measure::Nanos;
 use results::{Secrets, secrets};
 use serde_json::{Map, Value, json};
@@ -381,8 +383,8 @@ pub struct Generators {
     /// The name of the Job, made from the trial's, so that a repeated call makes no second one.
     pub name: String,
     pub nodes: Vec<String>,
-    /// The arguments after `benchwright`, without those that divide the load.
-    pub arguments: Vec<String>,
+    /// The arguments without those that divide the load.
+    pub arguments: Arguments,
     /// The files that the load needs, by the name that the arguments use.
     pub files: Vec<(String, String)>,
     /// The longest time that the generators may run.
@@ -409,31 +411,26 @@ pub fn generators(run: &Run, generators: &Generators) -> Vec<Value> {
         volumes.push(json!({"name": "files", "configMap": {"name": name}}));
     }
     let number = nodes.len();
-    if arguments.iter().any(|word| word == SECRETS_OPTION) {
+    let mut arguments = arguments.clone();
+    if arguments.has(SECRETS_OPTION) {
+        // Standard input has the line that starts the load.
+        arguments.set(SECRETS_OPTION, Given::Text(format!("{SECRETS_FOLDER}/{SECRETS_FILE}")));
         mounts.push(json!({"name": "secrets", "mountPath": SECRETS_FOLDER, "readOnly": true}));
         volumes.push(json!({"name": "secrets", "secret": {
             "secretName": secrets_of(run),
             "items": [{"key": SECRETS_FILE, "path": SECRETS_FILE}],
         }}));
     }
-    let mut command = vec!["/benchwright".to_owned()];
-    // The position of script arguments is behind everything else.
-    let (options, script) = match arguments.iter().position(|word| word == "--") {
-        Some(at) => arguments.split_at(at),
-        None => (&arguments[..], &[][..]),
-    };
-    // One of several generators does not know the verdict of the whole load.
-    let is_known = |word: &&String| number == 1 || *word != UNTIL_MISSED;
-    let mut is_of_secrets = false;
-    command.extend(options.iter().filter(is_known).map(|word| {
-        // Standard input has the line that starts the load.
-        let was = std::mem::replace(&mut is_of_secrets, word == SECRETS_OPTION);
-        if was { format!("{SECRETS_FOLDER}/{SECRETS_FILE}") } else { word.clone() }
-    }));
+    if 1 < number {
+        // One of several generators does not know the verdict of the whole load.
+        arguments.remove(UNTIL_MISSED);
+    }
     // Kubernetes replaces the variable, and counts from 0.
-    command.extend(["--part".to_owned(), format!("#$(JOB_COMPLETION_INDEX)/{number}")]);
-    command.extend(["--start", "stdin", "--framed"].map(str::to_owned));
-    command.extend(script.iter().cloned());
+    arguments.set(PART, Given::Text(format!("#$(JOB_COMPLETION_INDEX)/{number}")));
+    arguments.set(START, "stdin".into());
+    arguments.set(FRAMED, Given::Flag);
+    let mut command = vec!["/benchwright".to_owned()];
+    command.extend(arguments.words());
     let seconds = longest.as_secs_f64().ceil() as u64;
     objects.push(json!({
         "apiVersion": "batch/v1",
@@ -529,7 +526,7 @@ fn of_image(command: impl Iterator<Item = String>) -> Vec<String> {
 
 /// Replaces what only this backend knows.
 fn replaced(text: &str, port: u16) -> String {
-    text.replace("${port}", &port.to_string()).replace("${folder}", FOLDER)
+    text.replace(spec::PORT, &port.to_string()).replace(spec::FOLDER, FOLDER)
 }
 
 fn files_of(service: &str) -> String {

@@ -158,6 +158,24 @@ pub fn containers(pod: &Value) -> &[Value] {
     containers.map(Vec::as_slice).unwrap_or_default()
 }
 
+/// Returns the containers of a pod that get CPUs of their own from a static CPU manager, with their
+/// number: those that ask for whole CPUs, in a Guaranteed pod.
+pub(crate) fn exclusive(pod: &Value) -> Vec<(&str, u64)> {
+    if pod["status"]["qosClass"] != "Guaranteed" {
+        return Vec::new();
+    }
+    let whole = containers(pod)
+        .iter()
+        .filter_map(|container| Some((container["name"].as_str()?, whole_cpus(container)?)));
+    whole.collect()
+}
+
+/// Returns the number of CPUs that a container asks for; `None` if it is not a whole number.
+pub(crate) fn whole_cpus(container: &Value) -> Option<u64> {
+    let asked = quantity::millicores(&container["resources"]["requests"]["cpu"])?;
+    (1000 <= asked && asked.is_multiple_of(1000)).then_some(asked / 1000)
+}
+
 /// Returns the namespace of a pod, or of any object.
 pub fn namespace(pod: &Value) -> &str {
     text(pod, "/metadata/namespace")

@@ -4,8 +4,6 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::pods::containers;
-
 #[cfg(test)]
 mod tests;
 
@@ -25,24 +23,6 @@ pub(crate) fn millicores(quantity: &Value) -> Option<u64> {
     };
     let amount = number.parse::<f64>().ok()? * scale;
     (0.0..1e9).contains(&amount).then_some(amount.round() as u64)
-}
-
-/// Returns the containers of a pod that get CPUs of their own from a static CPU manager, with their
-/// number: those that ask for whole CPUs, in a Guaranteed pod.
-pub(crate) fn exclusive(pod: &Value) -> Vec<(&str, u64)> {
-    if pod["status"]["qosClass"] != "Guaranteed" {
-        return Vec::new();
-    }
-    let whole = containers(pod)
-        .iter()
-        .filter_map(|container| Some((container["name"].as_str()?, whole_cpus(container)?)));
-    whole.collect()
-}
-
-/// Returns the number of CPUs that a container asks for; `None` if it is not a whole number.
-pub(crate) fn whole_cpus(container: &Value) -> Option<u64> {
-    let asked = millicores(&container["resources"]["requests"]["cpu"])?;
-    (1000 <= asked && asked.is_multiple_of(1000)).then_some(asked / 1000)
 }
 
 /// Returns the CPUs of a list: `0-3,8`.

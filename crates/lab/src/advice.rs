@@ -11,7 +11,7 @@ use results::explanation::{Advice, Code};
 use results::journal::{Purpose, Status};
 use results::{reproducibility, slo};
 
-use crate::experiment::Past;
+use crate::past::Past;
 use crate::spec::{BackendKind, Spec, Start};
 
 #[cfg(test)]

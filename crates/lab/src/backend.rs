@@ -1,6 +1,6 @@
 //! The place where services run, as a set of operations. Every stage of a trial is written in these,
-//! so a dry run is a backend that only prints, and a rehearsal is one that simulates. Nothing else in
-//! this crate names an implementation: the program hands one to an experiment.
+//! so a dry run is a backend that only prints, and a rehearsal is one that simulates. No implementation that
+//! starts something is in this crate: the program hands one to an experiment.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 
 use measure::pace::Think;
 use measure::{Instant, Nanos, Rate};
-use results::{Doctor, Environment, Secrets};
+use results::{Doctor, Environment, Secrets, Tick};
 
 use crate::calm::Calm;
-use crate::generator::ForeignLoad;
-use crate::spec::{Change, Exchange, Files, Pattern, Port, Resolved, Run, SpecError, Via};
+use crate::spec::generator::{Arguments, ForeignLoad};
+use crate::spec::{
+    Change, Exchange, Files, Pattern, Port, Resolved, Run, SpecError, Via, replicas,
+};
 use crate::speed::Gauged;
 
 pub use crate::http::Reply;
@@ -25,12 +27,7 @@ mod machine;
 
 pub mod contract;
 pub mod dry_run;
-mod foreign_generator;
-pub mod local;
 pub mod simulated;
-
-#[cfg(test)]
-use crate::spec::BackendKind;
 
 #[cfg(test)]
 mod tests;
@@ -38,14 +35,10 @@ mod tests;
 /// Returns the backend that a spec asks for.
 pub type Backends<'a> = &'a dyn Fn(&Resolved) -> Box<dyn Backend>;
 
-/// Returns the backends of this crate, as the program hands them to an experiment.
+/// Returns the only backend of this crate that runs an experiment.
 #[cfg(test)]
-pub(crate) fn for_tests(host: &crate::Host) -> impl Fn(&Resolved) -> Box<dyn Backend> {
-    |resolved| match resolved.spec.where_.backend {
-        BackendKind::Simulated => Box::new(simulated::Simulated::new(resolved)),
-        BackendKind::Local | BackendKind::External => Box::new(local::Local::new(host.clone())),
-        BackendKind::Kubernetes => unreachable!("it is in a crate of its own"),
-    }
+pub(crate) fn for_tests(resolved: &Resolved) -> Box<dyn Backend> {
+    Box::new(simulated::Simulated::new(resolved))
 }
 
 /// A place where services run.
@@ -244,14 +237,6 @@ impl Service {
     }
 }
 
-/// Returns the names of a service's replicas.
-pub(crate) fn replicas(service: &str, number: u32) -> Vec<String> {
-    match number {
-        1 => vec![service.to_owned()],
-        _ => (1..=number).map(|number| format!("{service}.{number}")).collect(),
-    }
-}
-
 /// The most that a replica may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Limits {
@@ -330,7 +315,7 @@ pub struct Drive {
     pub interval: Option<Nanos>,
     pub seed: u64,
     /// The generator's arguments.
-    pub arguments: Vec<String>,
+    pub arguments: Arguments,
     /// The secrets that these refer to, which the generator reads from its standard input.
     pub secrets: Secrets,
     /// Another generator that makes the load in place of ours. It has no ticks, and no drain.
@@ -339,56 +324,6 @@ pub struct Drive {
 
 /// Is told each line of progress; a break ends the load as Ctrl-C does.
 pub type Ticking<'a> = dyn FnMut(Tick) -> ControlFlow<()> + 'a;
-
-/// A line of progress from the generator, about one interval of its load.
-#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize, serde::Serialize)]
-#[serde(default)]
-pub struct Tick {
-    /// `warm_up`, `measurement` or `drain`
-    pub phase: String,
-    /// Seconds since the measurement began; zero in the warm-up.
-    pub elapsed_s: f64,
-    pub asked_per_s: Option<f64>,
-    pub offered_per_s: Option<f64>,
-    /// Responses that arrived in the interval, whenever they were requested; the same figure as in
-    /// the document's series and in `rates_per_s.completed`.
-    pub completed_per_s: Option<f64>,
-    /// The operations of these; absent where each request is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub operations_per_s: Option<f64>,
-    /// The response times of the interval.
-    #[serde(flatten)]
-    pub last: Quantiles,
-    /// The response times since the measurement began.
-    pub whole: Quantiles,
-    pub lateness_p99_ns: Option<u64>,
-    /// The most requests without a response at one time.
-    pub in_flight: Option<u64>,
-    pub failed: u64,
-    /// The failed requests of the interval by their outcome.
-    pub errors: BTreeMap<String, u64>,
-}
-
-/// Response times in nanoseconds; absent if no request ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Deserialize, serde::Serialize)]
-#[serde(default)]
-pub struct Quantiles {
-    pub p50_ns: Option<u64>,
-    pub p99_ns: Option<u64>,
-    pub p999_ns: Option<u64>,
-}
-
-impl Quantiles {
-    /// Returns the higher one of each.
-    #[must_use]
-    pub fn worst(self, other: Quantiles) -> Quantiles {
-        Quantiles {
-            p50_ns: self.p50_ns.max(other.p50_ns),
-            p99_ns: self.p99_ns.max(other.p99_ns),
-            p999_ns: self.p999_ns.max(other.p999_ns),
-        }
-    }
-}
 
 /// The result of a load.
 #[derive(Clone, Debug)]

@@ -15,21 +15,18 @@ use results::journal::{Entry, Observed, Purpose, Status};
 use results::speed::Usual;
 use results::{Comparison, Metric};
 
-use crate::Error;
-use crate::experiment::{Past, Plan};
+use crate::plan::Plan;
 use crate::spec::{Arms, Cell, Model, Order, ResultKind};
-
-mod environment;
 
 #[cfg(test)]
 mod tests;
 
 /// An experiment that ran, or a part of it.
 #[derive(Clone, Copy)]
-struct Ran<'a> {
-    plan: &'a Plan,
-    journal: &'a [Entry],
-    searches: &'a [Search],
+pub(crate) struct Ran<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) journal: &'a [Entry],
+    pub(crate) searches: &'a [Search],
 }
 
 /// One question of an experiment: one search, or the trials at one load, in one combination of
@@ -63,29 +60,8 @@ pub(crate) fn of(plan: &Plan, journal: &[Entry], searches: &[Search]) -> Option<
     of_arms(ran, &compare.metrics, compare.margin.0.0)
 }
 
-/// Compares the two arms of one experiment again, with other metrics or another margin if they are given.
-///
-/// # Errors
-///
-/// If the spec names no arms.
-pub fn of_one(past: &Past, metrics: &[Metric], margin: Option<f64>) -> Result<Comparison, Error> {
-    let searches = past.searches();
-    let ran = Ran { plan: &past.plan, journal: &past.journal, searches: &searches };
-    let own = past.resolved.spec.compare.as_ref();
-    let own = own.ok_or_else(|| {
-        Error::Question(anyhow::anyhow!(
-            "the spec of {} has no `compare`; name two directories, or compare two levels of a factor: \
-             compare: {{metrics: [p99], margin: 3%}}",
-            past.name
-        ))
-    })?;
-    let metrics = if metrics.is_empty() { &own.metrics } else { metrics };
-    let margin = margin.unwrap_or(own.margin.0.0);
-    let found = of_arms(ran, metrics, margin).expect("a spec with a comparison has its arms");
-    decided_by_some(found, metrics)
-}
-
-fn of_arms(ran: Ran<'_>, metrics: &[Metric], margin: f64) -> Option<Comparison> {
+/// Compares the two arms of a plan that has them.
+pub(crate) fn of_arms(ran: Ran<'_>, metrics: &[Metric], margin: f64) -> Option<Comparison> {
     let arms = ran.plan.arms.as_ref()?;
     let pairs = pairs_of_levels(ran, arms);
     let differences = fingerprints(&pairs);
@@ -94,22 +70,21 @@ fn of_arms(ran: Ran<'_>, metrics: &[Metric], margin: f64) -> Option<Comparison> 
     Some(results::comparison::compare(names, metrics, percentiles, margin, &differences))
 }
 
-/// Compares two experiments that ran one after the other: A, and B, which is judged.
+/// Compares two experiments that ran one after the other, by their names: A, and B, which is judged.
 ///
 /// # Errors
 ///
 /// If they have no question in common, or if their loads differ.
-pub fn of_two(a: &Past, b: &Past, metrics: &[Metric], margin: f64) -> Result<Comparison, Error> {
-    let (of_a, of_b) = (a.searches(), b.searches());
-    let ran_a = Ran { plan: &a.plan, journal: &a.journal, searches: &of_a };
-    let ran_b = Ran { plan: &b.plan, journal: &b.journal, searches: &of_b };
-    let pairs = pairs_of_experiments(ran_a, ran_b);
-    let question = |text: String| Error::Question(anyhow::anyhow!(text));
+pub(crate) fn of_experiments(
+    (name_a, a): (&str, Ran<'_>),
+    (name_b, b): (&str, Ran<'_>),
+    metrics: &[Metric],
+    margin: f64,
+    differences: &[Difference],
+) -> Result<Comparison, String> {
+    let pairs = pairs_of_experiments(a, b);
     if pairs.is_empty() {
-        return Err(question(format!(
-            "{} and {} have no search and no levels in common",
-            a.name, b.name
-        )));
+        return Err(format!("{name_a} and {name_b} have no search and no levels in common"));
     }
     for pair in &pairs {
         let [load_a, load_b] = [&pair.a, &pair.b].map(Arm::load);
@@ -120,31 +95,15 @@ pub fn of_two(a: &Past, b: &Past, metrics: &[Metric], margin: f64) -> Result<Com
                 None if arm.trials().next().is_none() => "no trial".to_owned(),
                 None => "no fixed rate".to_owned(),
             };
-            return Err(question(format!(
+            return Err(format!(
                 "the loads differ ({}, {}): trials are compared at the same load only",
                 words(&pair.a),
                 words(&pair.b)
-            )));
+            ));
         }
     }
-    let differences = environment::differences(a, b);
     let (deciding, percentiles) = questions(&pairs, metrics, Blocks::One);
-    let names = [&*a.name, &*b.name];
-    let found = results::comparison::compare(names, deciding, percentiles, margin, &differences);
-    decided_by_some(found, metrics)
-}
-
-/// Refuses a comparison without a metric: further trials would not bring one.
-fn decided_by_some(found: Comparison, asked: &[Metric]) -> Result<Comparison, Error> {
-    if !found.metrics.is_empty() {
-        return Ok(found);
-    }
-    let asked: Vec<&str> = asked.iter().map(|metric| metric.name()).collect();
-    Err(Error::Question(anyhow::anyhow!(
-        "there is no {} to compare: searches have a capacity and a maximum_throughput, and trials at given loads \
-         have all other metrics",
-        asked.join(", ")
-    )))
+    Ok(results::comparison::compare([name_a, name_b], deciding, percentiles, margin, differences))
 }
 
 /// Returns the questions that differ in the levels of the two arms alone.

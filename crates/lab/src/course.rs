@@ -86,3 +86,14 @@ pub enum Ending {
     /// The run is still going on, or was killed.
     Open,
 }
+
+impl Ending {
+    /// Returns the reason in words.
+    pub fn reason(&self) -> String {
+        match self {
+            Ending::Answered(why) | Ending::Failing(why) | Ending::NoAnswer(why) => why.clone(),
+            Ending::Interrupted => "interrupted".to_owned(),
+            Ending::Open => "not ended".to_owned(),
+        }
+    }
+}

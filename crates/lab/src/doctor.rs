@@ -14,9 +14,9 @@ use crate::spec::Cpus;
 use found::{Found, Row, Terms};
 use seen::Seen;
 
-pub(crate) use disturbance::ticks;
+pub use disturbance::ticks;
 pub use look::{Files, Look};
-pub(crate) use seen::TICK;
+pub use seen::TICK;
 
 pub mod fix;
 pub mod found;

@@ -21,6 +21,8 @@ use crate::answer;
 use crate::backend::{Backend, Backends, Death, Stop};
 use crate::course::{Attempt, Ending, Trial};
 use crate::host;
+use crate::past::{Past, provenance};
+use crate::plan::{Plan, Turn, Turns, bracket, seed_of, slow, swept};
 use crate::progress::{Event, Progress};
 use crate::search;
 use crate::spec::{Cpus, Resolved, Roles, Search};
@@ -28,19 +30,10 @@ use crate::system::System;
 use crate::trial::{self, Checked, Observation};
 use crate::{Error, Host, judge};
 
-pub use decide::{Decision, bracket, points, seed_of, swept};
-pub(crate) use decide::{NO_SUCCESS, bounding, bounds_above, limit_of_connections, targets};
-pub use past::Past;
-pub use plan::{first, plan};
-pub use strands::{Plan, Strand, Turn, Turns};
+pub use text::{first, plan};
 
-mod decide;
 mod files;
-mod past;
-mod plan;
-mod provenance;
-mod slow;
-mod strands;
+mod text;
 mod usual;
 
 #[cfg(test)]
@@ -59,6 +52,21 @@ pub struct Ended {
     pub most_trials: u64,
     /// The time that it took, until everything was stopped.
     pub took: Nanos,
+}
+
+impl Ended {
+    /// The last line of an interrupted run: how far it came, and how to continue it.
+    pub fn interrupted_in_words(&self) -> String {
+        let reached = match self.answer.trials.last() {
+            Some(entry) if u64::from(entry.trial) < self.most_trials => {
+                format!("after trial {} of about {}", entry.trial, self.most_trials)
+            }
+            Some(entry) => format!("after trial {}", entry.trial),
+            None => format!("in the first trial of about {}", self.most_trials),
+        };
+        let directory = self.directory.display();
+        format!("interrupted {reached} · everything is stopped · benchwright resume {directory}")
+    }
 }
 
 /// The new results directory of a run.
@@ -258,7 +266,7 @@ const STOPPING: &str = "interrupted: everything is stopped in order; a second Ct
 
 impl Run<'_> {
     fn go(self, backend: &mut dyn Backend, progress: &mut dyn Progress) -> Result<Ended, Error> {
-        progress.event(&Event::Began { headline: plan::headline(self.resolved, self.plan) });
+        progress.event(&Event::Began { headline: text::headline(self.resolved, self.plan) });
         for caveat in self.caveats.iter().flatten().collect::<BTreeSet<_>>() {
             progress.event(&Event::Notice(caveat.clone()));
         }
@@ -273,7 +281,7 @@ impl Run<'_> {
         for notice in notices.into_iter().flatten() {
             progress.event(&Event::Notice(notice));
         }
-        let outline = plan::outline(self.resolved, self.plan);
+        let outline = text::outline(self.resolved, self.plan);
         progress.event(&Event::Planned { outline, journal: &journal });
         let resumed_after = provenance::resumed_after(&self.manifest);
         let mut turns = Turns::resumed(self.plan, journal, resumed_after);
@@ -346,7 +354,7 @@ impl Run<'_> {
             if !system.urls.is_empty() {
                 self.record_placement(backend)?;
             }
-            let bounds = bracket.map(|bracket| bounds(&bracket, targets(resolved)));
+            let bounds = bracket.map(|bracket| bounds(&bracket, resolved.targets()));
             let entry = Entry { waited, block, why, bounds, ..entry };
             let entry = writer.append(entry, &files).map_err(Stop::no_answer)?;
             let speed = slow::speed(&entry, turns);
@@ -404,7 +412,7 @@ impl Run<'_> {
     }
 
     fn entry(&self, strand: usize, trial: &Trial) -> Entry {
-        let targets = f64::from(targets(self.plan.resolved(strand)));
+        let targets = f64::from(self.plan.resolved(strand).targets());
         let number = strand as u32 + 1;
         Entry {
             trial: trial.number,
@@ -467,7 +475,7 @@ impl Run<'_> {
                     completed_per_s,
                     is_lower_bound: observed.generator_bound,
                     first,
-                    targets: targets(resolved),
+                    targets: resolved.targets(),
                     strategy: search::in_words(search),
                 });
             }
@@ -552,7 +560,7 @@ impl Run<'_> {
         let text = format!("results  {} ({size})", path.display());
         progress.event(&Event::Finished { text });
         let directory = path.to_owned();
-        let most_trials = plan::most_trials(self.plan);
+        let most_trials = text::most_trials(self.plan);
         Ok(Ended { answer, directory, most_trials, took })
     }
 }

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use crate::backend;
-use crate::experiment::{self, Past};
+use crate::experiment;
+use crate::past::Past;
 use crate::progress::Silent;
 use crate::{Host, spec};
 
@@ -13,7 +14,7 @@ pub(crate) fn ran(text: &str) -> Past {
     let path = folder.path().join("run");
     let resolved = spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]).unwrap();
     let host = Host::new("/nowhere/benchwright".into(), "0.0.0");
-    let backends = backend::for_tests(&host);
+    let backends = backend::for_tests;
     experiment::run(&resolved, Some(path.clone()), &host, &backends, &mut Silent).unwrap();
     Past::read(&path).unwrap()
 }

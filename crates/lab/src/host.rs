@@ -55,9 +55,9 @@ pub fn rest(length: Duration) {
 /// A run, identified by its process: the number alone may be reused by another process later.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct RunId {
-    pub(crate) pid: u32,
+    pub pid: u32,
     /// The time when the process began, in the kernel's ticks since boot.
-    pub(crate) start: u64,
+    pub start: u64,
     /// Counts the runs of one process.
     number: u32,
 }
@@ -94,14 +94,14 @@ impl std::fmt::Display for RunId {
 }
 
 /// Returns the time when a living process began.
-pub(crate) fn start_of(pid: u32) -> Option<u64> {
+pub fn start_of(pid: u32) -> Option<u64> {
     group_of(pid).map(|(_, start)| start)
 }
 
 /// Returns the process group of a living process and the time when the process began: the 5th and
 /// the 22nd field of its stat. Fields are counted behind the process name, which may hold any
 /// character.
-pub(crate) fn group_of(pid: u32) -> Option<(u32, u64)> {
+pub fn group_of(pid: u32) -> Option<(u32, u64)> {
     let fields = stat_of(pid)?;
     let is_dead = matches!(fields.first()?.as_str(), "Z" | "X");
     let group = fields.get(2)?.parse().ok()?;
@@ -110,7 +110,7 @@ pub(crate) fn group_of(pid: u32) -> Option<(u32, u64)> {
 
 /// Returns the parent and the session of a process, which may have ended and not be reaped: the 4th and the
 /// 6th field.
-pub(crate) fn family_of(pid: u32) -> Option<(i32, i32)> {
+pub fn family_of(pid: u32) -> Option<(i32, i32)> {
     let fields = stat_of(pid)?;
     Some((fields.get(1)?.parse().ok()?, fields.get(3)?.parse().ok()?))
 }

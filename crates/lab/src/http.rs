@@ -32,13 +32,13 @@ pub struct Reply {
 
 impl Reply {
     /// Returns the response that an exchange expects, for backends without a system.
-    pub(crate) fn as_expected(exchange: &Exchange) -> Reply {
+    pub fn as_expected(exchange: &Exchange) -> Reply {
         Reply { status: exchange.status.first(), body: exchange.expected_body().to_owned() }
     }
 }
 
 /// Sends one request to `url`. `give_up` is checked every 100 ms.
-pub(crate) fn ask(
+pub fn ask(
     url: &str,
     exchange: &Exchange,
     now: impl Fn() -> Instant,
@@ -123,7 +123,7 @@ fn connect((host, port): (&str, u16)) -> Result<TcpStream, String> {
 }
 
 /// Returns `host:port` of `http://host:port/base`, without user information.
-pub(crate) fn authority(url: &str) -> &str {
+pub fn authority(url: &str) -> &str {
     let (_, rest) = url.split_once("://").unwrap_or(("", url));
     let authority = rest.split_once('/').map_or(rest, |(authority, _)| authority);
     authority.rsplit_once('@').map_or(authority, |(_, host)| host)

@@ -3,6 +3,7 @@
 //!
 //! Nothing here makes load: the generator is a separate process. Nothing here sends requests to the
 //! system under test while a trial measures.
+#![forbid(unsafe_code)]
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,13 +21,13 @@ pub mod spec;
 
 pub mod course;
 pub mod experiment;
+pub mod plan;
 pub mod search;
 pub mod system;
 pub mod trial;
 
 pub mod calm;
 pub mod doctor;
-pub mod generator;
 pub mod judge;
 pub mod limits;
 pub mod monitor;
@@ -39,6 +40,7 @@ pub mod advice;
 pub mod answer;
 pub mod comparison;
 pub mod explanation;
+pub mod past;
 pub mod progress;
 mod scaling;
 pub mod wishes;
@@ -48,9 +50,9 @@ pub mod backend;
 #[cfg(test)]
 mod for_tests;
 pub mod host;
-mod http;
+pub mod http;
 pub mod runtime;
-mod trust;
+pub mod trust;
 
 /// The process and the machine of a run.
 #[derive(Clone, Debug)]

@@ -6,9 +6,9 @@ use measure::quantity::{counted, grouped};
 use measure::{Nanos, Rate};
 use results::journal::{Observed, Purpose, Status};
 use results::speed::SLOW;
-use results::{Conclusion, Entry};
+use results::{Conclusion, Entry, Tick};
 
-use crate::backend::{Drive, Tick};
+use crate::backend::Drive;
 use crate::course::{Attempt, Ending, Outline, Trial};
 
 #[cfg(test)]
@@ -240,12 +240,7 @@ struct Live<'a>(&'a Tick);
 impl fmt::Display for Live<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Live(tick) = self;
-        let doing = match tick.phase.as_str() {
-            "warm_up" => "warming up",
-            "drain" => "draining",
-            _ => "measuring",
-        };
-        write!(f, "{doing} {:.0} s", tick.elapsed_s)?;
+        write!(f, "{} {:.0} s", tick.phase.in_words(), tick.elapsed_s)?;
         if 0 < tick.failed {
             write!(f, " · {} failed", counted(tick.failed))?;
         }

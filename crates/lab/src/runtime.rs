@@ -40,7 +40,7 @@ fn chosen(variable: Option<OsString>, user: u32, system: &Path) -> PathBuf {
 }
 
 /// Makes the runtime folder if it is missing.
-pub(crate) fn make(path: &Path) -> anyhow::Result<()> {
+pub fn make(path: &Path) -> anyhow::Result<()> {
     let checked = |folder: &Path, made: io::Result<()>| {
         let folder = folder.display().to_string();
         made.map_err(|error| {

@@ -12,7 +12,7 @@ use results::found::Found;
 use results::journal::{Entry, Observed, Purpose, Status};
 use results::scaling::{self, Estimate, Form, Measured, Scaling};
 
-use crate::experiment::Plan;
+use crate::plan::Plan;
 use crate::spec::{Cell, Model, Question, scaling::units};
 
 #[cfg(test)]

@@ -41,12 +41,14 @@ pub use schema::schema;
 pub use search::{Bracket, ResultKind, Search, Start, Stop, Strategy, Sweep};
 pub use slo::Slo;
 pub use source::{Place, Source, SpecError};
+pub(crate) use sut::replicas;
 pub use sut::{
     App, Command, Component, CpuLimit, Distribution, Helm, MemoryLimit, Process, Ready, Simulated,
     Step, Sut, Via,
 };
 pub use texts::Addresses;
-pub(crate) use texts::{FOLDER, PORT, replicas_in};
+pub(crate) use texts::replicas_in;
+pub use texts::{FOLDER, PORT};
 pub use workload::{EventMode, Events, Foreign, Workload};
 
 mod roles;
@@ -56,11 +58,12 @@ mod change;
 mod deploy;
 mod exchange;
 mod foreign;
-pub(crate) mod foreign_generator;
+pub mod foreign_generator;
 mod sut;
 
 mod connections;
 mod files;
+pub mod generator;
 mod load;
 mod monitor;
 mod pace;
@@ -345,6 +348,22 @@ impl Resolved {
         }
     }
 
+    /// Returns the SLO in words: `p99 ≤ 100 ms and failures ≤ 0.1 %`
+    pub fn slo_in_words(&self) -> Option<String> {
+        let slos = self.slos();
+        (!slos.is_empty()).then(|| results::slo::in_words(&slos))
+    }
+
+    /// Returns the number of targets of a load: the endpoints of an external system, or else its instances.
+    pub fn targets(&self) -> u32 {
+        match self.spec.where_.backend {
+            BackendKind::External => self.spec.sut.endpoint.0.len() as u32,
+            BackendKind::Local | BackendKind::Simulated | BackendKind::Kubernetes => {
+                self.spec.sut.instances.0
+            }
+        }
+    }
+
     fn check_targets(&self) -> Result<(), SpecError> {
         files::check(self)?;
         let Where { backend, .. } = self.spec.where_;
@@ -498,6 +517,6 @@ impl TryFrom<String> for Name {
 }
 
 /// Returns an operating system's error without its number.
-pub(crate) fn plain(error: &std::io::Error) -> String {
+pub fn plain(error: &std::io::Error) -> String {
     regular::plain(error).to_lowercase()
 }

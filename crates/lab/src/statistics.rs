@@ -28,11 +28,11 @@ pub struct Reading {
 
 impl Reading {
     /// Parses a line; `None` if it is not whole: it may just be being written.
-    pub(crate) fn parse(bytes: &[u8]) -> Option<Reading> {
+    pub fn parse(bytes: &[u8]) -> Option<Reading> {
         (bytes.len() <= MOST_BYTES).then(|| serde_json::from_slice(bytes).ok()).flatten()
     }
 
-    pub(crate) fn read(path: &Path) -> Option<Reading> {
+    pub fn read(path: &Path) -> Option<Reading> {
         Reading::parse(&std::fs::read(path).ok()?)
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use measure::{Instant, Nanos};
 use results::Doctor;
 
-use crate::backend::{self, Address, Backend, Chart, Foreign, Limits, Service, Stop};
+use crate::backend::{Address, Backend, Chart, Foreign, Limits, Service, Stop};
 use crate::course::Place;
 use crate::http;
 use crate::progress::{Event, Progress};
@@ -394,21 +394,6 @@ fn listed(addresses: &[Address], view: fn(&Address) -> &String) -> String {
     addresses.iter().map(|address| http::authority(view(address))).collect::<Vec<_>>().join(",")
 }
 
-/// Returns the name of a component in one instance: `frontend`, or with several `frontend-2`.
-fn name_in(resolved: &Resolved, component: &str, instance: u32) -> String {
-    match resolved.spec.sut.instances.0 {
-        1 => component.to_owned(),
-        _ => format!("{component}-{instance}"),
-    }
-}
-
-/// Returns the names of a component's replicas in one instance: `frontend`, or with several
-/// `frontend.2`.
-pub fn replicas(resolved: &Resolved, component: &Component, instance: u32) -> Vec<String> {
-    let name = name_in(resolved, component.name(), instance);
-    backend::replicas(&name, resolved.spec.sut.replicas_of(component))
-}
-
 /// Returns a component as a service of one instance. The backend resolves the program `benchwright`.
 fn service(
     resolved: &Resolved,
@@ -457,7 +442,7 @@ fn service(
         Foreign { port, tcp, log }
     });
     Service {
-        name: name_in(resolved, component.name(), instance),
+        name: resolved.name_in(component.name(), instance),
         component: component.name().to_owned(),
         replicas: resolved.spec.sut.replicas_of(component),
         command,

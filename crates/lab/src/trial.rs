@@ -11,14 +11,15 @@ use results::Doctor;
 use results::components::Monitored;
 use results::doctor::Level;
 use results::journal::{Entry, Purpose};
+use results::said::Phase;
 
 use crate::backend::{Backend, Death, Drive, Driven, Stop};
 use crate::course::{Place, Trial};
-use crate::generator::{self, Wanted};
 use crate::host;
 use crate::monitor::{self, Moment};
 use crate::progress::{Event, Progress};
 use crate::seconds;
+use crate::spec::generator::{self, Arguments, Wanted};
 use crate::spec::{Between, Resolved, UntilSteady};
 use crate::system::System;
 
@@ -151,7 +152,7 @@ fn warm_up(
     let begun = backend.now();
     backend.drive(&drive, &mut |tick| {
         // Responses that come after the load say nothing of it.
-        if tick.phase == "measurement" && !is_steady {
+        if tick.phase == Phase::Measurement && !is_steady {
             signals.take(&tick);
             is_steady = until.min.as_secs_f64() <= tick.elapsed_s && signals.are_steady();
         }
@@ -194,7 +195,7 @@ fn load_of(
     let wanted = Wanted { rate, warm_up, measure, drain, interval, seed };
     let foreign = generator::foreign(resolved, &targets, &wanted);
     let arguments = match &foreign {
-        Some(_) => Vec::new(),
+        Some(_) => Arguments::default(),
         None => generator::arguments(resolved, &targets, &system.addresses, &wanted),
     };
     let load = &resolved.spec.load;

@@ -21,14 +21,14 @@ const OTHER_WRITES: u32 = 0o002;
 const STICKY: u32 = 0o1000;
 
 /// Opens a regular file of ours. Nothing in its place can make this wait: not a FIFO, not a device.
-pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let file = regular::open(path, options)?;
     check(&file.metadata()?)?;
     Ok(file)
 }
 
 /// Reads a regular file of ours, which is not longer than the files that we write ourselves.
-pub(crate) fn read(file: &File) -> io::Result<String> {
+pub fn read(file: &File) -> io::Result<String> {
     let mut text = String::new();
     let length = file.take(MOST + 1).read_to_string(&mut text)?;
     if MOST < length as u64 {
@@ -38,7 +38,7 @@ pub(crate) fn read(file: &File) -> io::Result<String> {
 }
 
 /// Makes a folder for us alone, or accepts one that is there if it is that.
-pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
+pub fn make_folder(path: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => check_folder(path),
         made => made,
@@ -46,7 +46,7 @@ pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
 }
 
 /// Fails if others could put another folder in the place of one in this folder.
-pub(crate) fn check_place(path: &Path) -> io::Result<()> {
+pub fn check_place(path: &Path) -> io::Result<()> {
     let found = fs::metadata(path)?;
     let is_trusted = [geteuid().as_raw(), 0].contains(&found.uid());
     if !is_trusted {
@@ -59,7 +59,7 @@ pub(crate) fn check_place(path: &Path) -> io::Result<()> {
 }
 
 /// Fails unless this is a folder of ours.
-pub(crate) fn check_folder(path: &Path) -> io::Result<()> {
+pub fn check_folder(path: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(path)?;
     if !found.is_dir() {
         return Err(io::Error::other("it is not a folder"));
@@ -80,7 +80,7 @@ fn check(found: &Metadata) -> io::Result<()> {
 
 /// Returns true for a process that we may have started: its real user is ours. The owner of a program
 /// that changes its user when it starts is not its real user.
-pub(crate) fn is_our_process(pid: i32) -> bool {
+pub fn is_our_process(pid: i32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let real = status.lines().find_map(|line| line.strip_prefix("Uid:"));
     let real = real.and_then(|users| users.split_whitespace().next()?.parse().ok());

@@ -57,6 +57,20 @@ pub struct Limits {
     pub keep_alive: Option<u32>,
 }
 
+impl Default for Limits {
+    /// Ten seconds for everything, and room for a million waiting requests.
+    fn default() -> Limits {
+        Limits {
+            timeout: Nanos::from_secs(10),
+            overdue: Overdue::Cut,
+            backlog: 1_000_000,
+            connect_timeout: Nanos::from_secs(10),
+            open_gap: Nanos::ZERO,
+            keep_alive: None,
+        }
+    }
+}
+
 /// The treatment of a request that takes too long.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Overdue {

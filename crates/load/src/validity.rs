@@ -64,7 +64,7 @@ pub struct Judgement {
     ///
     /// [`Balance::is_saturated`]: crate::observe::Balance::is_saturated
     pub saturated: Option<bool>,
-    /// What a saturated target means, in words. It is no finding by itself: a target that fails most requests
+    /// The meaning of a saturated target, in words. It is no finding by itself: a target that fails most requests
     /// completes little at any rate, and there is one rule for that, where the outcomes are judged.
     pub saturation: Option<String>,
     /// True if the response time's p99 is more than a tenth above that of the response time less

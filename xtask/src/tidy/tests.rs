@@ -109,6 +109,25 @@ fn an_application_that_uses_another_is_found() {
 }
 
 #[test]
+fn modules_that_use_each_other_are_found_and_their_tests_may() {
+    let found = |spec| -> Vec<String> {
+        let tree = Tree::of(&[
+            ("crates/lab/src/lib.rs", "pub use crate::plan::Plan;\n"),
+            ("crates/lab/src/spec/read.rs", spec),
+            ("crates/lab/src/spec/read/tests.rs", "use crate::plan;\n"),
+            ("crates/lab/src/search.rs", "use crate::spec::{self, Search};\n"),
+            ("crates/lab/src/plan.rs", "use crate::{\n    Error, search::{self, Next},\n};\n"),
+        ]);
+        floors::check(&tree).iter().map(Finding::to_string).collect()
+    };
+    assert_eq!(found("// crate::plan is above.\nuse crate::spec::Spec;\n"), [""; 0]);
+    let circle = found("use std::fs;\nfn f() -> crate::plan::Plan {}\n");
+    assert_eq!(circle.len(), 3, "{circle:?}");
+    let begin = "crates/lab/src/spec/read.rs:2: `spec` uses `plan`, which uses `spec`, directly";
+    assert!(circle.iter().any(|line| line.starts_with(begin)), "{circle:?}");
+}
+
+#[test]
 fn an_outside_dependency_that_is_not_listed_is_found_in_every_spelling() {
     for spelling in [
         "[dependencies]\nserde.workspace = true",

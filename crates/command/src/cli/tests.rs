@@ -5,7 +5,7 @@ use std::fs;
 
 use clap::{Arg, CommandFactory};
 use expect_test::expect;
-use lab::generator::{self, Origin, options};
+use lab::spec::generator::{self, Origin, options};
 use lab::spec::{self, Resolved};
 
 use super::*;
@@ -34,7 +34,7 @@ fn every_option_of_a_load_is_in_the_spec_or_on_the_short_list() {
     assert!(
         forgotten.is_empty(),
         "an experiment cannot set {forgotten:?}: add a field of the spec, or a reason, to \
-         crates/lab/src/generator/options.rs"
+         crates/lab/src/spec/generator/options.rs"
     );
     let gone: Vec<&String> = listed.difference(&arguments).collect();
     assert!(gone.is_empty(), "`benchwright load` has no {gone:?}");
@@ -138,6 +138,7 @@ fn all_that_a_spec_can_say_is_understood() {
         let targets = ["https://a.example/".to_owned()];
         let arguments = generator::arguments(resolved, &targets, &[], &wanted);
         for arguments in [arguments, generator::check(resolved)] {
+            let arguments = arguments.words();
             let words = std::iter::once("benchwright").chain(arguments.iter().map(String::as_str));
             let cli = Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{error}"));
             assert!(matches!(cli.command, Command::Load(_)), "{arguments:?}");

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use lab::comparison::{self, change, changes, effect_in_words, in_words, is_censored};
-use lab::experiment::Past;
+use lab::comparison::{change, changes, effect_in_words, in_words, is_censored};
+use lab::past::Past;
 use measure::Share;
 use measure::quantity::probability;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
@@ -34,14 +34,14 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     let past = Past::read(a).map_err(failed)?;
     let other = b.as_ref().map(|b| Past::read(b).map_err(failed)).transpose()?;
     let found = match &other {
-        None => comparison::of_one(&past, metrics, margin),
+        None => past.compared(metrics, margin),
         Some(other) => {
             // The version that is judged brings the rule.
             let own = other.resolved.spec.compare.as_ref().or(past.resolved.spec.compare.as_ref());
             let usual = own.map(|own| own.metrics.clone()).unwrap_or_default();
             let metrics = if metrics.is_empty() { &usual } else { metrics };
             let margin = margin.or(own.map(|own| own.margin.0.0)).unwrap_or(MARGIN);
-            comparison::of_two(&past, other, metrics, margin)
+            past.compared_with(other, metrics, margin)
         }
     };
     let found = found.map_err(failed)?;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use lab::experiment::Past;
+use lab::past::Past;
 use lab::{advice, explanation};
 use results::Answer;
 use results::explanation::{ADVICE, Advice, Advised, EXPLANATION, Explanation, Sentence};

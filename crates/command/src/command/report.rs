@@ -1,6 +1,6 @@
 //! `benchwright report`: writes a results directory as a page.
 
-use lab::experiment::Past;
+use lab::past::Past;
 use results::Directory;
 
 use crate::cli::Report;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use lab::experiment::Past;
+use lab::past::Past;
 use measure::Share;
 use results::Reproduced;
 use results::analysis::Code;

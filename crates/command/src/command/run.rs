@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use k8s::Kubernetes;
-use lab::backend::local::Local;
 use lab::backend::simulated::Simulated;
 use lab::backend::{Backend, Backends};
 use lab::experiment::Ended;
 use lab::progress::Progress;
 use lab::spec::{BackendKind, Resolved};
 use lab::{Error, Host, experiment, spec};
+use local::Local;
 use results::answer::Verdict;
 use results::directory::Readers;
 use results::{Answer, Directory};
@@ -147,7 +147,7 @@ fn conclude(ended: Result<Ended, lab::Error>, json: bool) -> Result<Exit, Failur
             Exit::NoAnswer
         }
         Verdict::Interrupted => {
-            output::error(&lab::answer::interrupted(&ended));
+            output::error(&ended.interrupted_in_words());
             Exit::Interrupted
         }
         Verdict::Open => unreachable!("a run that ended is not open"),

@@ -16,7 +16,7 @@ use load::network::{Network, Wanted, Work};
 use load::pacing::{Offered, Pacing, Sharing};
 use load::shard::{Limits, Overdue, Unopened};
 use load::validity::{self, Besides};
-use measure::pace::{Distribution, Portion, Shape, Think};
+use measure::pace::{Distribution, Shape, Think};
 use measure::quantity::counted;
 use measure::{Nanos, Rate};
 use net::{Closed, Endpoint, Timer};
@@ -226,29 +226,15 @@ fn plan(
     let most = command.rate.map_or(1.0, |rate| rate.count_in(command.duration)).min(MOST_WAITING);
     Ok(Plan {
         targets: targets.len() as u32,
-        part: Portion::WHOLE,
-        connections_before: 0,
-        pools: pools(targets, connections, threads),
-        pacing: pacing(command, 1),
-        requests: None,
-        warm_up: Nanos::ZERO,
-        measure: command.duration,
-        drain: Nanos::ZERO,
         limits: Limits {
             timeout: command.timeout,
             overdue: Overdue::Mark,
             backlog: (most / threads as f64).ceil() as usize + 1,
             connect_timeout: CONNECT_TIMEOUT,
-            open_gap: Nanos::ZERO,
-            keep_alive: None,
+            ..Limits::default()
         },
-        slo: None,
-        enough: Vec::new(),
-        interval: Nanos::SECOND,
         network,
         timer: given(&native.timer, "--timer", Timer::default())?,
-        congestion_control: None,
-        kernel_timestamps: false,
         cpus,
         seed: match &native.seed {
             Some(seed) => seed.parse().map_err(|_| {
@@ -257,6 +243,7 @@ fn plan(
             // The originals send a different load each time.
             None => net::process::entropy(),
         },
+        ..Plan::whole(pools(targets, connections, threads), pacing(command, 1), command.duration)
     })
 }
 

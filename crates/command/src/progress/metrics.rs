@@ -6,7 +6,6 @@
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicU64;
 
-use lab::backend::{Quantiles, Tick};
 use lab::course::Outlined;
 use lab::progress::{Event, Progress};
 use load::Outcome;
@@ -17,7 +16,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 use results::Entry;
+use results::Tick;
 use results::journal::Purpose;
+use results::said::Quantiles;
 
 use self::server::Server;
 use crate::needed::{self, Needed, Strand};
@@ -159,7 +160,7 @@ impl Figures {
             }
             Event::Tick { tick, .. } => {
                 self.tick(tick);
-                self.go_to(&tick.phase);
+                self.go_to(tick.phase.name());
             }
             Event::Probed { .. } => self.rest(),
             Event::Ended { entry, .. } => {

@@ -3,14 +3,15 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use lab::backend::{Quantiles, Tick};
 use measure::Nanos;
 use measure::quantity::grouped;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::Sparkline;
+use results::Tick;
 use results::failing;
+use results::said::{Phase, Quantiles};
 
 use super::look::{Common, SPANS, Scale, Tone};
 
@@ -65,12 +66,11 @@ impl Figures {
     /// Returns the state of the load in words: `measuring 3 of 5 s`.
     pub(super) fn phase(&self) -> String {
         let Some(tick) = &self.last else { return "opening connections".to_owned() };
-        match &*tick.phase {
-            "warm_up" => "warming up".to_owned(),
-            "drain" => "draining".to_owned(),
-            _ => {
-                let of = self.measure.in_words();
-                format!("measuring {:.0} s of {of}", tick.elapsed_s)
+        let doing = tick.phase.in_words();
+        match tick.phase {
+            Phase::WarmUp | Phase::Drain => doing.to_owned(),
+            Phase::Measurement => {
+                format!("{doing} {:.0} s of {}", tick.elapsed_s, self.measure.in_words())
             }
         }
     }

@@ -1,11 +1,11 @@
 //! The view of a single load: the live half of that of an experiment.
 
-use lab::backend::Tick;
 use measure::{Instant, Nanos};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Block;
+use results::Tick;
 
 use super::View;
 use super::figures::Figures;

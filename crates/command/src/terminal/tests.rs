@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use expect_test::{Expect, expect};
-use lab::backend::{Drive, Quantiles, Tick};
+use lab::backend::Drive;
 use lab::course::{Ending, Outline, Outlined, Trial};
 use lab::experiment::WAIT;
 use lab::progress::Event as Happened;
@@ -12,8 +12,10 @@ use measure::pace::Think;
 use ratatui::backend::TestBackend;
 use ratatui::style::Color;
 use results::Entry;
+use results::Tick;
 use results::at_load;
 use results::journal::{Purpose, Status};
+use results::said::{Phase, Quantiles};
 
 use super::*;
 
@@ -52,7 +54,7 @@ fn trial(number: u32, asked: f64) -> Trial {
 fn drive() -> Drive {
     let (warm_up, measure, drain) = (Nanos::SECOND, Nanos::from_secs(5), Nanos::SECOND);
     let (think, opening) = (Think::NONE, Nanos::SECOND);
-    let (targets, arguments) = (Vec::new(), Vec::new());
+    let (targets, arguments) = (Vec::new(), Default::default());
     let (rate, interval, seed) = (None, None, 7);
     let foreign = None;
     Drive {
@@ -71,12 +73,12 @@ fn drive() -> Drive {
     }
 }
 
-fn tick(phase: &str, elapsed_s: f64) -> Tick {
+fn tick(phase: Phase, elapsed_s: f64) -> Tick {
     let p50 = 1_100_000 + (elapsed_s * 1e5) as u64;
     let times =
         |p50: u64| Quantiles { p50_ns: Some(p50), p99_ns: Some(4 * p50), p999_ns: Some(9 * p50) };
     Tick {
-        phase: phase.to_owned(),
+        phase,
         elapsed_s,
         asked_per_s: Some(4_105.0),
         offered_per_s: Some(4_105.0),
@@ -166,7 +168,7 @@ fn draw(scene: &str, frame: &mut Frame<'_>) {
     };
     let ticked = |view: &mut Experiment| {
         for second in 1..=3 {
-            let tick = tick("measurement", f64::from(second));
+            let tick = tick(Phase::Measurement, f64::from(second));
             view.fold(&Happened::Tick { trial: &trial, tick }, at(40));
         }
     };
@@ -184,7 +186,7 @@ fn draw(scene: &str, frame: &mut Frame<'_>) {
         "opening" => begin(&mut view),
         "warm-up" => {
             begin(&mut view);
-            let tick = Tick { offered_per_s: None, ..tick("warm_up", 0.0) };
+            let tick = Tick { offered_per_s: None, ..tick(Phase::WarmUp, 0.0) };
             view.fold(&Happened::Tick { trial: &trial, tick }, at(40));
         }
         "measuring" => {
@@ -218,7 +220,7 @@ fn draw(scene: &str, frame: &mut Frame<'_>) {
             let (common, headline) = (Common::new(true), "http://127.0.0.1:8080/".to_owned());
             let times = (Nanos::from_secs(10), Nanos::SECOND);
             let mut single = Single::new(common, headline, vec![1], times, at(30));
-            (1..=7).for_each(|second| single.add(tick("measurement", f64::from(second))));
+            (1..=7).for_each(|second| single.add(tick(Phase::Measurement, f64::from(second))));
             assert!(single.common().key('l'));
             return single.draw(frame, at(42));
         }

@@ -12,7 +12,8 @@ use super::seen::{
 };
 use crate::metrics::{self, Periods};
 use crate::paths::{self, EACH};
-use crate::quantity::{cpus, exclusive, millicores};
+use crate::pods::exclusive;
+use crate::quantity::{cpus, millicores};
 
 const STATIC_CPU: Option<&str> = Some("kubelet_static_cpu");
 

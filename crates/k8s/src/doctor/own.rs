@@ -13,7 +13,7 @@ use super::seen::{
     Seen, canonical, containers, has_ended, is_of_job, list, name_of, namespace_of, owner, plain,
 };
 use crate::paths;
-use crate::quantity::whole_cpus;
+use crate::pods::whole_cpus;
 
 const DIGESTS: Option<&str> = Some("same_image_digests");
 const RESTARTS: Option<&str> = Some("no_restarts");

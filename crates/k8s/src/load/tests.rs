@@ -1,59 +1,37 @@
-use lab::backend::Quantiles;
+use lab::spec::generator::Value;
 
 use super::*;
 
 #[test]
-fn the_progress_of_several_generators_is_one_line() {
-    let tick = |elapsed_s: f64, completed: f64, p99_ns: u64| Tick {
-        phase: "measurement".to_owned(),
-        elapsed_s,
-        asked_per_s: Some(100.0),
-        completed_per_s: Some(completed),
-        last: Quantiles { p99_ns: Some(p99_ns), ..Quantiles::default() },
-        in_flight: Some(3),
-        failed: 1,
-        errors: BTreeMap::from([("timeout".to_owned(), 1)]),
-        ..Tick::default()
-    };
-    let all = together([tick(1.0, 90.0, 5), tick(2.0, 80.0, 7)].iter());
-    let errors = BTreeMap::from([("timeout".to_owned(), 2)]);
-    let (asked_per_s, in_flight, failed) = (Some(200.0), Some(6), 2);
-    let expected = Tick { asked_per_s, in_flight, failed, errors, ..tick(2.0, 170.0, 7) };
-    assert_eq!(all, expected);
-}
-
-#[test]
 fn files_of_the_load_have_other_names_in_a_pod() {
-    let arguments = ["load", "--script", "experiments/mix.lua", "--rate", "5/s"].map(str::to_owned);
-    let files = BTreeMap::from([("experiments/mix.lua".to_owned(), "text".to_owned())]);
+    let path = "experiments/mix.lua";
+    let arguments = Arguments::default()
+        .with("--script", Value::File(path.into()))
+        // A text that is the same as a path is still a text.
+        .with("--body", path.into());
+    let files = BTreeMap::from([(path.into(), "text".to_owned())]);
     let (replaced, used) = with_files(&arguments, &files);
-    assert_eq!(replaced, ["load", "--script", "/load/mix.lua", "--rate", "5/s"]);
+    assert_eq!(replaced.to_string(), "load --script /load/mix.lua --body experiments/mix.lua");
     assert_eq!(used, [("mix.lua".to_owned(), "text".to_owned())]);
 }
 
 #[test]
 fn files_of_two_folders_may_have_one_name() {
     let file = |path: &str, content: &str| (path.to_owned(), content.to_owned());
-    let files = BTreeMap::from([
-        file("a/post.lua", "one"),
-        file("b/post.lua", "two"),
-        file("b/my body", "three"),
-    ]);
-    let words = ["load", "--script", "a/post.lua", "--trace", "b/post.lua", "--body", "b/my body"];
-    let words = words.map(str::to_owned);
-    let (arguments, used) = with_files(&[&words[..], &words[1..3]].concat(), &files);
-    let expected = [
-        "load",
-        "--script",
-        "/load/post.lua",
-        "--trace",
-        "/load/2-post.lua",
-        "--body",
-        "/load/my_body",
-        "--script",
-        "/load/post.lua",
-    ];
-    assert_eq!(arguments, expected);
+    let files = ["a/post.lua", "b/post.lua", "b/my body"].map(PathBuf::from);
+    let files =
+        BTreeMap::from_iter(files.into_iter().zip(["one", "two", "three"].map(str::to_owned)));
+    let path = |path: &str| Value::File(path.into());
+    let arguments = Arguments::default()
+        .with("--script", path("a/post.lua"))
+        .with("--trace", path("b/post.lua"))
+        .with("--body-file", path("b/my body"))
+        .with("--script", path("a/post.lua"));
+    let (arguments, used) = with_files(&arguments, &files);
+    assert_eq!(
+        arguments.to_string(),
+        "load --script /load/post.lua --trace /load/2-post.lua --body-file /load/my_body --script /load/post.lua"
+    );
     let expected = [file("post.lua", "one"), file("2-post.lua", "two"), file("my_body", "three")];
     assert_eq!(used, expected);
 }

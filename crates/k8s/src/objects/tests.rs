@@ -269,11 +269,14 @@ fn a_foreign_program_gets_its_port_its_folder_and_its_files() {
 
 #[test]
 fn a_load_is_a_generator_on_each_node_that_waits_for_its_start() {
-    let words = ["load", "http://a", "--script", "/load/mix.lua", "--", "7"];
+    let arguments = Arguments::default()
+        .with("URL", "http://a".into())
+        .with("--script", Given::File("/load/mix.lua".into()))
+        .with("ARGS", "7".into());
     let load = Generators {
         name: "load-0123456789-1".to_owned(),
         nodes: vec!["w3".to_owned()],
-        arguments: words.map(str::to_owned).to_vec(),
+        arguments,
         files: vec![("mix.lua".to_owned(), "request = nil".to_owned())],
         longest: Nanos::from_millis(61_500),
         limits: Limits::default(),
@@ -453,7 +456,7 @@ fn everything_has_the_label_and_the_owner_of_its_run() {
     let load = Generators {
         name: "load-1".to_owned(),
         nodes: vec!["w1".to_owned()],
-        arguments: vec!["load".to_owned()],
+        arguments: Arguments::default(),
         files: vec![("a".to_owned(), String::new())],
         longest: Nanos::SECOND,
         limits: Limits::default(),
@@ -489,7 +492,7 @@ fn the_receiver_is_the_generator_of_whichever_load() {
     let load = Generators {
         name: "load-1".to_owned(),
         nodes: vec!["w1".to_owned()],
-        arguments: Vec::new(),
+        arguments: Arguments::default(),
         files: Vec::new(),
         longest: Nanos::SECOND,
         limits: Limits::default(),
@@ -554,11 +557,14 @@ fn pods_refer_to_the_secret_of_the_run_and_only_that_object_has_values() {
 
 #[test]
 fn generators_read_the_secrets_of_their_requests_from_a_mounted_file() {
-    let words = ["load", "http://a", "--header", "Authorization: ${env.TOKEN}", "--secrets", "-"];
+    let arguments = Arguments::default()
+        .with("URL", "http://a".into())
+        .with("--header", "Authorization: ${env.TOKEN}".into())
+        .with(SECRETS_OPTION, "-".into());
     let generators = Generators {
         name: "load-1".to_owned(),
         nodes: vec!["a".to_owned()],
-        arguments: words.map(str::to_owned).to_vec(),
+        arguments,
         files: Vec::new(),
         longest: Nanos::from_secs(10),
         limits: Limits::default(),

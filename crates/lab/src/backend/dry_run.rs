@@ -7,10 +7,9 @@ use results::Environment;
 
 use super::{
     Address, Backend, Drive, Driven, Executed, Limits, Machine, Reply, Service, Stop, Ticking,
-    replicas,
 };
 use crate::calm::Calm;
-use crate::spec::{Change, Exchange, Literal, MemoryLimit, Resolved, Run};
+use crate::spec::{Change, Exchange, Literal, MemoryLimit, Resolved, Run, replicas};
 
 /// A record of the steps; each step succeeds.
 #[derive(Debug, Default)]
@@ -130,7 +129,7 @@ impl Backend for DryRun {
 
     fn drive(&mut self, drive: &Drive, _tick: &mut Ticking<'_>) -> Result<Driven, Stop> {
         match &drive.foreign {
-            None => self.tell(format!("drive    benchwright {}", drive.arguments.join(" "))),
+            None => self.tell(format!("drive    benchwright {}", drive.arguments)),
             Some(made) => {
                 let warm_up =
                     made.warm_up.iter().map(|words| format!("warm up  {}", words.join(" ")));
@@ -198,7 +197,7 @@ fn started(service: &Service) -> String {
 /// A document without a single request: a dry run observes nothing.
 fn nothing(drive: &Drive) -> results::Load {
     results::Load {
-        arguments: drive.arguments.clone(),
+        arguments: drive.arguments.words(),
         seed: drive.seed,
         measured_s: drive.measure.as_secs_f64(),
         ..results::Load::empty("dry run")

@@ -17,17 +17,18 @@ use measure::{Balance, Histogram, Instant, Nanos, Quantile, Random};
 use results::load::{
     Counts, Generator, Interval, Pacing, Part, Rates, SLO_MISSED, Target, UNFINISHED,
 };
-use results::{Environment, Slo, Times, little, slo};
+use results::said::{Phase, Quantiles};
+use results::{Environment, Slo, Tick, Times, little, slo};
 
 use super::{
-    Address, Backend, Consumed, Drive, Driven, Executed, Machine, Quantiles, Reply, Service, Stop,
-    Tick, Ticking, replicas,
+    Address, Backend, Consumed, Drive, Driven, Executed, Machine, Reply, Service, Stop, Ticking,
 };
 use crate::Host;
 use crate::calm::Calm;
-use crate::generator;
 use crate::spec::simulated::{MOST_REQUESTS, Offer, TooMuch};
-use crate::spec::{self, Arrivals, Change, Distribution, Exchange, Load, Resolved, Run, Shape};
+use crate::spec::{
+    self, Arrivals, Change, Distribution, Exchange, Load, Resolved, Run, Shape, generator, replicas,
+};
 
 #[cfg(test)]
 mod tests;
@@ -193,7 +194,7 @@ impl Backend for Simulated {
             p999_ns: Some(times.p999_ns),
         });
         let last = Tick {
-            phase: "measurement".to_owned(),
+            phase: Phase::Measurement,
             elapsed_s: drive.measure.as_secs_f64(),
             asked_per_s: asked,
             completed_per_s: Some(load.total.rates_per_s.completed),
@@ -413,7 +414,7 @@ impl Simulated {
         let part =
             |counted: &Counted, targets: f64| counted.part(drive, asked.map(|r| r * targets));
         Ok(results::Load {
-            arguments: drive.arguments.clone(),
+            arguments: drive.arguments.words(),
             seed: drive.seed,
             pacing: match asked {
                 Some(_) => Pacing::Open { arrivals: self.arrivals().to_string() },
@@ -514,7 +515,7 @@ fn ended_by(
         done.iter().for_each(|time| times.record(*time));
         let of = |quantile| times.quantile(quantile).map(|time| time.0);
         let told = tick(Tick {
-            phase: "measurement".to_owned(),
+            phase: Phase::Measurement,
             elapsed_s: elapsed.as_secs_f64(),
             completed_per_s: Some(done.len() as f64 / interval.as_secs_f64()),
             last: Quantiles {

@@ -9,6 +9,7 @@ use results::{Answer, Directory};
 
 use super::*;
 use crate::backend::for_tests;
+use crate::past::Past;
 use crate::progress::Silent;
 use crate::{Host, experiment, spec};
 
@@ -38,8 +39,7 @@ factors:
 fn run(text: &str, path: &Path) -> Answer {
     let resolved = spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]).unwrap();
     let host = Host::new("/nowhere/benchwright".into(), "0.0.0");
-    let ended =
-        experiment::run(&resolved, Some(path.into()), &host, &for_tests(&host), &mut Silent);
+    let ended = experiment::run(&resolved, Some(path.into()), &host, &for_tests, &mut Silent);
     ended.unwrap().answer
 }
 
@@ -75,7 +75,7 @@ fn an_arm_whose_requests_fail_is_not_better() {
         let observed = entry.observed.as_mut().unwrap();
         (observed.failures, observed.p50_ns) = (observed.requests, Some(50_000));
     }
-    let found = of_one(&past, &[], None).unwrap();
+    let found = past.compared(&[], None).unwrap();
     assert_eq!(found.verdict, Verdict::Undecided);
     expect!["p50 undecided: an arm has no valid trial of a working service with this figure"]
         .assert_eq(&in_words(&found.metrics[0]));
@@ -90,7 +90,7 @@ fn trials_are_compared_at_equal_speed_if_every_speed_is_known() {
     let rest = "repeat: {trials: 10, order: {blocks: 4}}\ncompare: {metrics: [p50]}";
     run(&versions("1.1ms", rest), &path);
     let mut past = Past::read(&path).unwrap();
-    let adjusted = |past: &Past| of_one(past, &[], None).unwrap().metrics[0].adjusted;
+    let adjusted = |past: &Past| past.compared(&[], None).unwrap().metrics[0].adjusted;
     assert_eq!(adjusted(&past), None);
     for (entry, n) in past.journal.iter_mut().zip(1..) {
         let slowed = 1.0 + f64::from(7 * n % 10) / 20.0;
@@ -124,7 +124,7 @@ fn a_percentile_among_lost_events_is_compared_as_the_bound_that_it_is() {
                 ..Delivery::default()
             });
         }
-        let found = of_one(&past, &[Metric::DeliveryP99], None).unwrap();
+        let found = past.compared(&[Metric::DeliveryP99], None).unwrap();
         let found = &found.metrics[0];
         (found.verdict, found.effect, in_words(found))
     };
@@ -265,7 +265,7 @@ repeat: {{searches: 10, order: interleaved}}
         Past::read(&path).unwrap()
     };
     let (one, two, slow) = (ran("one", "1ms"), ran("two", "2ms"), ran("slow", "50ms"));
-    let verdict = |a, b| of_two(a, b, &[], 0.03).unwrap().verdict;
+    let verdict = |a: &Past, b| a.compared_with(b, &[], 0.03).unwrap().verdict;
     assert_eq!(verdict(&one, &two), Verdict::Undecided);
     assert_eq!(verdict(&one, &slow), Verdict::Worse);
     assert_eq!(verdict(&slow, &one), Verdict::Better);
@@ -321,7 +321,7 @@ fn two_directories_are_compared_with_their_differences_and_not_as_interleaved() 
     };
     let old = ran("old", "1ms", "600/s", "performance");
     let new = ran("new", "1.1ms", "600/s", "powersave");
-    let found = of_two(&old, &new, &[], 0.03).unwrap();
+    let found = old.compared_with(&new, &[], 0.03).unwrap();
     let p99 = &found.metrics[0];
     assert_eq!((p99.verdict, p99.blocks, p99.interleaved), (Verdict::Worse, 1, false));
     let differences: Vec<String> = p99
@@ -338,12 +338,12 @@ fn two_directories_are_compared_with_their_differences_and_not_as_interleaved() 
             "spec: simulated.service_time: 1ms → 1100us",
         ]
     );
-    let same = of_two(&old, &old, &[], 0.03).unwrap();
+    let same = old.compared_with(&old, &[], 0.03).unwrap();
     assert_eq!(same.metrics[0].environment_differences, []);
     assert_eq!(same.metrics[0].effect, Some(1.0));
 
     let other = ran("other", "1ms", "500/s", "performance");
-    let error = of_two(&old, &other, &[], 0.03).unwrap_err().to_string();
+    let error = old.compared_with(&other, &[], 0.03).unwrap_err().to_string();
     assert_eq!(error, "the loads differ (600/s, 500/s): trials are compared at the same load only");
 }
 

@@ -82,7 +82,7 @@ fn times(look: &Look, cpu: u32) -> Option<Times> {
 /// Returns the ticks of each CPU in `/proc/stat`: in user mode, nice, in the kernel, idle, idle while
 /// something waits for a disk, in interrupts, in soft ones, and stolen. Those of guests are in the first
 /// two already.
-pub(crate) fn ticks(stat: &str) -> impl Iterator<Item = (u32, [u64; 8])> {
+pub fn ticks(stat: &str) -> impl Iterator<Item = (u32, [u64; 8])> {
     stat.lines().filter_map(|line| {
         let (cpu, figures) = line.strip_prefix("cpu")?.split_once(' ')?;
         let mut words = figures.split_ascii_whitespace();

@@ -9,7 +9,7 @@ use super::look::{Look, Missing};
 use super::{Moment, Wanted};
 
 /// The kernel counts times for programs in hundredths of a second on every Linux.
-pub(crate) const TICK: Nanos = Nanos::from_millis(10);
+pub const TICK: Nanos = Nanos::from_millis(10);
 
 pub(super) struct Seen<'a> {
     pub(super) before: Option<&'a Look>,

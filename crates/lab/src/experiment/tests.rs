@@ -8,6 +8,7 @@ use results::failing::Failure;
 
 use super::*;
 use crate::backend::for_tests;
+use crate::plan::found;
 use crate::progress::Silent;
 use crate::spec;
 
@@ -76,11 +77,11 @@ fn run(
     host: &Host,
     progress: &mut dyn Progress,
 ) -> Result<Ended, Error> {
-    super::run(resolved, out, host, &for_tests(host), progress)
+    super::run(resolved, out, host, &for_tests, progress)
 }
 
 fn resume(dir: &Path, host: &Host, progress: &mut dyn Progress) -> Result<Ended, Error> {
-    super::resume(dir, &[], host, &for_tests(host), progress)
+    super::resume(dir, &[], host, &for_tests, progress)
 }
 
 fn check_run(text: &str, expected: Expect) -> Answer {
@@ -261,7 +262,7 @@ fn a_run_resumed_at_any_trial_equals_the_unbroken_run_byte_for_byte() {
         let ended = run(&resolved, Some(path.clone()), &host, &mut transcript).unwrap();
         if stop < trials {
             assert_eq!(ended.answer.verdict, results::answer::Verdict::Interrupted);
-            let line = answer::interrupted(&ended);
+            let line = ended.interrupted_in_words();
             let path = path.display();
             let expected = format!(
                 "interrupted after trial {stop} of about 101 · everything is stopped · \
@@ -737,7 +738,7 @@ fn the_maximum_throughput_is_that_of_a_load_at_which_the_service_did_not_fail() 
     let mut past = crate::for_tests::ran(SWEEP);
     let (resolved, ending) = (past.resolved.clone(), Ending::Answered("by its rule".to_owned()));
     let maximum = |journal: &[Entry]| {
-        let search = answer::searched(&resolved, journal, &ending);
+        let search = found::searched(&resolved, journal, &ending);
         search.maximum_throughput.map(|maximum| (maximum.trial, maximum.at_least))
     };
     assert_eq!(maximum(&past.journal), Some((8, false)));
@@ -769,7 +770,7 @@ fn a_given_load_that_may_fail_is_answered_without_a_throughput() {
         let observed = past.journal[0].observed.as_mut().unwrap();
         (observed.failures, observed.unfinished) = (observed.requests, Some(0));
         let ending = Ending::Answered("the load was measured".to_owned());
-        let search = answer::searched(&past.resolved, &past.journal, &ending);
+        let search = found::searched(&past.resolved, &past.journal, &ending);
         assert_eq!(search.verdict, verdict, "{declared}");
         assert_eq!((search.maximum_throughput, search.capacity), (None, None), "{declared}");
     }
@@ -813,8 +814,7 @@ fn a_run_whose_budget_was_too_small_goes_on_with_a_larger_one_and_with_nothing_e
     assert_eq!(again.answer, ended.answer);
 
     let host = host();
-    let set =
-        |set: &str| super::resume(&path, &[set.to_owned()], &host, &for_tests(&host), &mut Silent);
+    let set = |set: &str| super::resume(&path, &[set.to_owned()], &host, &for_tests, &mut Silent);
     let error = set("phases.measure.time=1s").unwrap_err().to_string();
     assert!(
         error.starts_with("--set phases.measure.time=1s: ") && error.contains("new run"),

@@ -9,7 +9,7 @@ use measure::search::trials;
 use measure::{Nanos, Random, Rate, estimate};
 use results::journal::Purpose;
 
-use super::Plan;
+use crate::plan::Plan;
 use crate::search::{self, Next, Point};
 use crate::spec::{
     Action, BackendKind, Between, Order, Resolved, Search, Start, Strategy, Sweep, Wait,

@@ -2,8 +2,8 @@ use expect_test::expect;
 use results::analysis::{Difference, Outlier, What};
 
 use super::*;
-use crate::experiment::Past;
 use crate::for_tests::ran;
+use crate::past::Past;
 
 const QUEUE: &str = "
 name: queue

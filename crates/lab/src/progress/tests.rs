@@ -4,9 +4,9 @@ use expect_test::expect;
 use results::at_load;
 use results::failing::Failure;
 use results::journal::{Delivery, Limit, Observed};
+use results::said::{Phase, Quantiles};
 
 use super::*;
-use crate::backend::Quantiles;
 
 fn entry(status: Status, observed: Option<Observed>, reasons: &[&str]) -> Entry {
     Entry {
@@ -168,7 +168,7 @@ fn live_figures_are_one_line() {
         place: Default::default(),
     };
     let tick = Tick {
-        phase: "measurement".to_owned(),
+        phase: Phase::Measurement,
         elapsed_s: 3.0,
         asked_per_s: Some(4_105.0),
         completed_per_s: Some(3_690.0),

@@ -34,7 +34,7 @@ phases: {{warm_up: {{fixed: 200ms}}, measure: {{time: 1s}}, drain: 100ms}}
     let resolved = spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]).unwrap();
     let host = Host::new("/nowhere/benchwright".into(), "0.0.0");
     let path = folder.path().join("run");
-    experiment::run(&resolved, Some(path), &host, &for_tests(&host), &mut Silent).unwrap().answer
+    experiment::run(&resolved, Some(path), &host, &for_tests, &mut Silent).unwrap().answer
 }
 
 const CLOSED: &str = "load: {model: closed, connections: 64}\nrepeat: {trials: 4}";

@@ -282,7 +282,7 @@ fn check_components(resolved: &Resolved) -> Result<(), SpecError> {
     let mut known = BTreeSet::new();
     for component in sut.components() {
         for instance in 1..=sut.instances.0 {
-            for name in crate::system::replicas(resolved, component, instance) {
+            for name in resolved.replicas_of(component, instance) {
                 if !known.insert(name.clone()) {
                     let message = format!("two components would be called `{name}`");
                     let place = resolved.source.find("name:", component.name());

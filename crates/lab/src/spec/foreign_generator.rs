@@ -10,10 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::foreign::Pattern;
+use super::generator;
 use super::read::did_you_mean;
 use super::source::{Place, SpecError};
 use super::{Arrivals, BackendKind, Command, Foreign, Model, Resolved, Start, texts};
-use crate::{experiment, generator};
 
 #[cfg(test)]
 mod tests;
@@ -70,7 +70,7 @@ struct WrittenExpressions {
 
 /// The names of a group that give its figure a unit. A group without a name holds a number with
 /// its unit: `1.5ms`.
-pub(crate) const UNITS: [(&str, f64); 4] = [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
+pub const UNITS: [(&str, f64); 4] = [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
 
 impl TryFrom<WrittenExpressions> for Expressions {
     type Error = String;
@@ -110,7 +110,7 @@ impl TryFrom<WrittenExpressions> for Expressions {
 }
 
 /// Returns the level of a percentile by its name: 0.999 for `p99.9`.
-pub(crate) fn level(name: &str) -> Option<f64> {
+pub fn level(name: &str) -> Option<f64> {
     let percent: f64 = name.strip_prefix('p')?.parse().ok()?;
     // Without the error of the division.
     (0.0 < percent && percent < 100.0).then(|| (percent * 1e7).round() / 1e9)
@@ -200,7 +200,7 @@ const PLACEHOLDERS: [&str; 5] = [URL, DURATION, DURATION_S, RATE, CONNECTIONS];
 
 /// The values of one load, which replace the placeholders of a command.
 #[derive(Clone, Debug)]
-pub(crate) struct Values<'a> {
+pub struct Values<'a> {
     pub url: &'a str,
     /// In whole seconds.
     pub length: Nanos,
@@ -210,12 +210,12 @@ pub(crate) struct Values<'a> {
 }
 
 /// Returns the rate that a generator is given: whole requests per second, at least one.
-pub(crate) fn whole(rate: Rate) -> f64 {
+pub fn whole(rate: Rate) -> f64 {
     rate.as_per_second().round().max(1.0)
 }
 
 /// Returns a command with its placeholders and variables replaced.
-pub(crate) fn filled(resolved: &Resolved, command: &Command, values: &Values<'_>) -> Vec<String> {
+pub fn filled(resolved: &Resolved, command: &Command, values: &Values<'_>) -> Vec<String> {
     command.0.iter().map(|word| resolved.text(&with(word, values), 1)).collect()
 }
 
@@ -329,7 +329,7 @@ impl Checked<'_> {
             let message = format!("{tool} cannot make the load on backend {backend}");
             return self.error(message, "backend:", label);
         }
-        if experiment::targets(resolved) != 1 {
+        if resolved.targets() != 1 {
             let message = format!("{tool} loads one URL, and there are several");
             return self.error(message, "exec:", "write one endpoint, and one instance");
         }

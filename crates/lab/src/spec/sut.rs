@@ -555,3 +555,28 @@ pub enum Distribution {
     /// Many short ones and few long ones.
     Exponential,
 }
+
+impl super::Resolved {
+    /// Returns the name of a component in one instance: `frontend`, or with several `frontend-2`.
+    pub fn name_in(&self, component: &str, instance: u32) -> String {
+        match self.spec.sut.instances.0 {
+            1 => component.to_owned(),
+            _ => format!("{component}-{instance}"),
+        }
+    }
+
+    /// Returns the names of a component's replicas in one instance: `frontend`, or with several
+    /// `frontend.2`.
+    pub fn replicas_of(&self, component: &Component, instance: u32) -> Vec<String> {
+        let name = self.name_in(component.name(), instance);
+        replicas(&name, self.spec.sut.replicas_of(component))
+    }
+}
+
+/// Returns the names of a service's replicas.
+pub(crate) fn replicas(service: &str, number: u32) -> Vec<String> {
+    match number {
+        1 => vec![service.to_owned()],
+        _ => (1..=number).map(|number| format!("{service}.{number}")).collect(),
+    }
+}

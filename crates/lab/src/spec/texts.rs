@@ -30,9 +30,9 @@ const MOST_OF_ALL: usize = 16 << 20;
 const LONGEST_ADDRESS: usize = 64;
 
 /// The port of a replica, which the backend replaces.
-pub(crate) const PORT: &str = "${port}";
+pub const PORT: &str = "${port}";
 /// The folder of a replica, which the backend replaces.
-pub(crate) const FOLDER: &str = "${folder}";
+pub const FOLDER: &str = "${folder}";
 
 /// Replaces every variable, except those of a replica and secrets, which stay; the error is the name
 /// of an unknown one.

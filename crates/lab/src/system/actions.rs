@@ -2,7 +2,7 @@
 
 use measure::Nanos;
 
-use super::{POLL_EVERY, Started, addresses, endpoint_name, failed, join, name_in, until_ready};
+use super::{POLL_EVERY, Started, addresses, endpoint_name, failed, join, until_ready};
 use crate::backend::{Backend, Stop};
 use crate::progress::Silent;
 use crate::spec::{Action, BackendKind, Change, Check, Exchange, Resolved, Run, Wait};
@@ -130,7 +130,7 @@ pub(super) fn ask(
 fn restart(components: &[String], at: &At<'_>, backend: &mut dyn Backend) -> Result<(), Stop> {
     let At { resolved, started, instance } = *at;
     for name in components {
-        backend.restart(&[name_in(resolved, name, instance)])?;
+        backend.restart(&[resolved.name_in(name, instance)])?;
         let sut = &resolved.spec.sut;
         let component = sut.components().find(|component| component.name() == name);
         let ready = sut.ready_of(component.expect("the name was checked in the spec"));

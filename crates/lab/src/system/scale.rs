@@ -1,7 +1,7 @@
 //! Levels that change only the number of replicas of a Deployment: the system stays up, as with
 //! `kubectl scale`, and so does what the other components have in memory.
 
-use super::{Backend, Event, Progress, Stop, System, name_in, smoke, until_ready};
+use super::{Backend, Event, Progress, Stop, System, smoke, until_ready};
 use crate::spec::{Component, Helm, Resolved, Step, Sut, replicas_in};
 
 #[cfg(test)]
@@ -46,7 +46,7 @@ impl System {
         let sut = &resolved.spec.sut;
         for component in &changed {
             for instance in 1..=sut.instances.0 {
-                let name = name_in(resolved, component.name(), instance);
+                let name = resolved.name_in(component.name(), instance);
                 let addresses = backend.scale(&name, sut.replicas_of(component))?;
                 let ready = sut.ready_of(component);
                 for address in &addresses {

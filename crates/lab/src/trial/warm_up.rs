@@ -1,9 +1,7 @@
 //! The warm-up until steady: a load of its own at the rate of the trial, before the measured one.
 
 use measure::{Nanos, steady};
-use results::Load;
-
-use crate::backend::Tick;
+use results::{Load, Tick};
 
 #[cfg(test)]
 mod tests;

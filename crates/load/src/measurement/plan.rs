@@ -3,7 +3,7 @@
 use ::measure::estimate::Enough;
 use ::measure::pace::{Portion, Segment};
 use ::measure::{Instant, Nanos};
-use net::{Endpoint, Timer};
+use net::{Endpoint, Interface, Timer};
 
 use crate::network::Network;
 use crate::observe::{Of, Window};
@@ -53,6 +53,32 @@ pub struct Pool {
 }
 
 impl Plan {
+    /// Returns a whole load of one target, made by one shard through epoll, without a warm-up and without waiting for
+    /// the last responses. Where another load differs, it says so by `Plan { .., ..Plan::whole(..) }`.
+    pub fn whole(pools: Vec<Pool>, pacing: Pacing, measure: Nanos) -> Plan {
+        Plan {
+            targets: 1,
+            part: Portion::WHOLE,
+            connections_before: 0,
+            pools,
+            pacing,
+            requests: None,
+            warm_up: Nanos::ZERO,
+            measure,
+            drain: Nanos::ZERO,
+            limits: Limits::default(),
+            slo: None,
+            enough: Vec::new(),
+            interval: Nanos::SECOND,
+            network: Network { interface: Interface::Epoll, why: String::new() },
+            timer: Timer::default(),
+            congestion_control: None,
+            kernel_timestamps: false,
+            cpus: vec![None],
+            seed: 1,
+        }
+    }
+
     /// Returns the end of each segment of the load's shape, after the beginning of the measurement. Empty for
     /// a shape of one segment.
     pub(super) fn segment_ends(&self) -> Vec<Nanos> {

@@ -1,46 +1,25 @@
-use ::measure::pace::{Distribution, Portion, Shape, Think};
+use ::measure::pace::{Distribution, Shape, Think};
 use ::measure::series::Series;
 use ::measure::{Balance, Instant, Rate};
-use net::{Interface, Timer};
 
 use super::*;
 use crate::measurement::{Machine, Pool};
-use crate::network::Network;
 use crate::observe::{Interval, Window};
 use crate::pacing::{Offered, Sharing};
-use crate::shard::{Ended, Failures, Limits, Overdue};
+use crate::shard::{Ended, Failures, Limits};
 
 fn plan() -> Plan {
     let shape = Shape::constant(Rate::per_second(1_000.0).unwrap());
     let load = Offered::Drawn { shape, distribution: Distribution::Poisson };
-    Plan {
-        targets: 1,
-        part: Portion::WHOLE,
-        connections_before: 0,
-        pools: vec![Pool { endpoints: Vec::new(), connections: 1 }],
-        requests: None,
-        pacing: Pacing::Open { load, sharing: Sharing::InTurn },
-        warm_up: Nanos::ZERO,
-        measure: Nanos::SECOND,
-        drain: Nanos::SECOND,
-        limits: Limits {
-            timeout: Nanos::SECOND,
-            overdue: Overdue::Cut,
-            backlog: 10,
-            connect_timeout: Nanos::SECOND,
-            open_gap: Nanos::ZERO,
-            keep_alive: None,
-        },
-        slo: None,
-        enough: Vec::new(),
-        interval: Nanos::SECOND,
-        network: Network { interface: Interface::Epoll, why: String::new() },
-        timer: Timer::Hybrid,
-        congestion_control: None,
-        kernel_timestamps: false,
-        cpus: vec![None],
-        seed: 1,
-    }
+    let pools = vec![Pool { endpoints: Vec::new(), connections: 1 }];
+    let pacing = Pacing::Open { load, sharing: Sharing::InTurn };
+    let limits = Limits {
+        timeout: Nanos::SECOND,
+        backlog: 10,
+        connect_timeout: Nanos::SECOND,
+        ..Limits::default()
+    };
+    Plan { drain: Nanos::SECOND, limits, ..Plan::whole(pools, pacing, Nanos::SECOND) }
 }
 
 /// Returns a load with the given p99s of response time, lateness and hiccups, in microseconds.

@@ -7,7 +7,6 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
 
-use lab::backend::{Quantiles, Tick};
 use load::driver::Outcome;
 use load::measurement::Plan;
 use load::observe::Live as Ended;
@@ -16,6 +15,8 @@ use measure::quantity::grouped;
 use measure::series::Merge;
 use measure::{Histogram, Instant, Nanos, Quantile};
 use net::clock;
+use results::Tick;
+use results::said::{Phase, Quantiles, Said};
 
 use crate::cli::Live;
 use crate::output;
@@ -51,9 +52,7 @@ pub(super) fn watch<T>(
             show(plan, shards, &receiver, |tick| match (&view, watching.how) {
                 (Some(view), _) => view.view().add(tick.clone()),
                 (None, Live::Auto) => output::transient(&line(plan, tick)),
-                (None, Live::Lines) => {
-                    output::error(&serde_json::to_string(tick).expect("the figures are plain data"))
-                }
+                (None, Live::Lines) => output::said(&Said::Tick(tick.clone())),
                 (None, Live::Never) => {}
             });
             drop(view);
@@ -115,19 +114,19 @@ fn tick(plan: &Plan, live: &Ended, whole: &mut Histogram) -> Tick {
     let mut lateness = Histogram::new();
     interval.lateness.add_to(&mut lateness);
     let phase = match begin {
-        _ if begin < window.start => "warm_up",
-        _ if begin < window.end => "measurement",
-        _ => "drain",
+        _ if begin < window.start => Phase::WarmUp,
+        _ if begin < window.end => Phase::Measurement,
+        _ => Phase::Drain,
     };
     interval.response.add_to(whole);
     let errors = Outcome::ALL.into_iter().zip(interval.outcomes);
     let errors = errors.filter(|&(outcome, count)| outcome.is_failure() && 0 < count);
     Tick {
-        phase: phase.to_owned(),
+        phase,
         elapsed_s: end.saturating_since(window.start).as_secs_f64(),
         asked_per_s: asked(plan),
         // A request that is due in the warm-up is not counted.
-        offered_per_s: (phase == "measurement").then(|| rate(interval.intended)),
+        offered_per_s: (phase == Phase::Measurement).then(|| rate(interval.intended)),
         completed_per_s: Some(rate(interval.completed)),
         operations_per_s: (0 < interval.operations).then(|| rate(interval.operations)),
         last: quantiles(&response),
@@ -149,9 +148,9 @@ fn line(plan: &Plan, tick: &Tick) -> String {
     let asked = tick.asked_per_s.map(|rate| format!("{}/s asked · ", grouped(rate)));
     let operations = tick.operations_per_s.map(|rate| format!("{} operations/s · ", grouped(rate)));
     let time = |ns: Option<u64>| ns.map_or("–".to_owned(), |ns| Nanos(ns).to_string());
-    match &*tick.phase {
-        "warm_up" => format!("{}warming up", asked.unwrap_or_default()),
-        _ => format!(
+    match tick.phase {
+        Phase::WarmUp => format!("{}warming up", asked.unwrap_or_default()),
+        Phase::Measurement | Phase::Drain => format!(
             "{}{}/s completed · {}p50 {}  p99 {} · {} failed · late {} · {:.0}/{:.0} s",
             asked.unwrap_or_default(),
             grouped(tick.completed_per_s.unwrap_or_default()),

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use load::measurement::Failure;
 use measure::{Instant, Nanos};
-use serde_json::{Value, json};
+use results::said::Said;
 
 use crate::output;
 
@@ -53,7 +53,7 @@ impl Lines {
     /// Says that the load is ready, and waits until it is told to start.
     pub(super) fn await_start(&self, stop: &AtomicBool) -> Result<Instant, Failure> {
         let lines = self.0.lock().expect("nobody panics while it reads them");
-        answer("ready", net::clock::now(), &[]);
+        output::said(&Said::Ready { now_ns: net::clock::now().0 });
         loop {
             let line = match lines.recv_timeout(POLL_EVERY) {
                 Ok(line) => line,
@@ -69,11 +69,11 @@ impl Lines {
             let now = net::clock::now();
             match understand(&line) {
                 Ok(Told::StartIn(wait)) => {
-                    answer("start", now, &[("start_ns", json!((now + wait).0))]);
+                    output::said(&Said::Start { now_ns: now.0, start_ns: (now + wait).0 });
                     return Ok(now + wait);
                 }
-                Ok(Told::Clock) => answer("clock", now, &[]),
-                Err(why) => answer("not understood", now, &[("why", json!(why))]),
+                Ok(Told::Clock) => output::said(&Said::Clock { now_ns: now.0 }),
+                Err(why) => output::said(&Said::NotUnderstood { now_ns: now.0, why }),
             }
         }
     }
@@ -90,12 +90,4 @@ fn understand(line: &str) -> Result<Told, String> {
         true => Ok(Told::StartIn(wait)),
         false => Err(format!("`{line}`: a start lies at most {MOST} ahead")),
     }
-}
-
-fn answer(phase: &str, now: Instant, more: &[(&str, Value)]) {
-    let mut line = json!({"phase": phase, "now_ns": now.0});
-    for (name, value) in more {
-        line[*name] = value.clone();
-    }
-    output::error(&line.to_string());
 }

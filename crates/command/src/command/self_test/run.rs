@@ -11,11 +11,10 @@ use load::measurement::{Measured, Plan, Pool};
 use load::network::{self, Network, Work};
 use load::observe::Part;
 use load::pacing::Pacing;
-use load::shard::{Limits, Overdue};
+use load::shard::Limits;
 use load::validity::{Besides, Judgement, judge};
 use load::{Fault, Measurement};
 use measure::Nanos;
-use measure::pace::Portion;
 use net::{Timer, cores};
 use results::self_test::Cpus;
 use serde::Deserialize;
@@ -96,7 +95,6 @@ impl<'a> Bench<'a> {
     }
 
     fn plan(&self, wanted: &Wanted<'_>, address: SocketAddr) -> Result<Plan, Failure> {
-        let long = Nanos::from_secs(10);
         let pool = Pool { endpoints: vec![address.into()], connections: wanted.connections };
         let work = Work {
             asks_at_once: matches!(wanted.pacing, Pacing::Closed { .. }),
@@ -105,32 +103,14 @@ impl<'a> Bench<'a> {
             kernel_timestamps: false,
         };
         Ok(Plan {
-            targets: 1,
-            part: Portion::WHOLE,
-            connections_before: 0,
-            pools: vec![pool],
-            pacing: wanted.pacing.clone(),
-            requests: None,
-            warm_up: Nanos::ZERO,
-            measure: wanted.length,
-            drain: long,
-            limits: Limits {
-                timeout: long,
-                overdue: Overdue::Cut,
-                backlog: 1_000_000,
-                connect_timeout: long,
-                open_gap: Nanos::from_micros(100),
-                keep_alive: None,
-            },
-            slo: None,
-            enough: Vec::new(),
-            interval: Nanos::SECOND,
+            drain: Nanos::from_secs(10),
+            limits: Limits { open_gap: Nanos::from_micros(100), ..Limits::default() },
             network: Network::choose(self.io, work).map_err(Failure::question)?,
             timer: Timer::Hybrid,
             congestion_control: self.congestion_control.clone(),
-            kernel_timestamps: false,
             cpus: vec![self.cpus.as_ref().map(|cpus| cpus.generator)],
             seed: wanted.seed,
+            ..Plan::whole(vec![pool], wanted.pacing.clone(), wanted.length)
         })
     }
 }

@@ -6,6 +6,7 @@ use lab::course::{Ending, Outline, Trial};
 use lab::experiment::WAIT;
 use measure::Nanos;
 use results::journal::Status;
+use results::said::Phase;
 
 use super::*;
 
@@ -24,7 +25,7 @@ fn an_interval_is_shown_and_forgotten_with_its_load() {
     let mut figures = Figures::new();
     figures.trial.set(7);
     figures.tick(&Tick {
-        phase: "measurement".to_owned(),
+        phase: Phase::Measurement,
         offered_per_s: Some(410.5),
         completed_per_s: Some(400.0),
         last: Quantiles { p50_ns: Some(1_500_000), p99_ns: Some(9_000_000), p999_ns: None },
@@ -124,7 +125,7 @@ fn what_goes_on_and_how_far_the_plan_is_are_shown() {
     assert_eq!(now(&figures), of_trial("prepare"));
     figures.take(&Event::Stage { name: "deploy" });
     assert_eq!(now(&figures), of_trial("deploy"));
-    let tick = Tick { phase: "warm_up".to_owned(), ..Tick::default() };
+    let tick = Tick { phase: Phase::WarmUp, ..Tick::default() };
     figures.take(&Event::Tick { trial: &trial, tick });
     assert_eq!(now(&figures), of_trial("warm_up"));
 

@@ -7,6 +7,7 @@ use measure::pace::Think;
 use results::little::Little;
 
 use super::*;
+use crate::spec::generator::Arguments;
 
 fn read(model: &str, load: &str, further: &str) -> Resolved {
     let text = format!(
@@ -32,7 +33,7 @@ fn drive(per_s: Option<f64>, targets: usize, seed: u64) -> Drive {
         drain: Nanos::SECOND,
         interval: None,
         seed,
-        arguments: Vec::new(),
+        arguments: Arguments::default(),
         secrets: Default::default(),
         foreign: None,
     }

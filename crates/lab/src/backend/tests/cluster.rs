@@ -10,9 +10,9 @@ use results::{Directory, answer::Verdict};
 
 use super::super::simulated::Simulated;
 use super::*;
-use crate::Error;
 use crate::experiment::{self, Ended};
 use crate::progress::{Event, Progress};
+use crate::{Error, Host};
 
 /// The events on the cluster, and the operations that were asked of it.
 #[derive(Default)]

@@ -119,7 +119,7 @@ fn the_generator_gets_the_secrets_of_its_requests_only() {
     assert!(!values.contains(&"canary-db") && !values.contains(&"canary-basic"), "{of_load:?}");
     assert!(of_load.names().any(|name| name == "env.PATH"));
     assert!(!of_load.names().any(|name| name == "env.BW_ABSENT"));
-    let wanted = crate::generator::Wanted {
+    let wanted = crate::spec::generator::Wanted {
         rate: None,
         warm_up: measure::Nanos::ZERO,
         measure: measure::Nanos::SECOND,
@@ -127,8 +127,8 @@ fn the_generator_gets_the_secrets_of_its_requests_only() {
         interval: None,
         seed: 1,
     };
-    let targets = [crate::generator::target(&resolved, "http://127.0.0.1:1", 1)];
-    let words = crate::generator::arguments(&resolved, &targets, &[], &wanted).join(" ");
+    let targets = [crate::spec::generator::target(&resolved, "http://127.0.0.1:1", 1)];
+    let words = crate::spec::generator::arguments(&resolved, &targets, &[], &wanted).to_string();
     assert!(!words.contains("canary"), "{words}");
     assert!(words.contains("/p/7?key=${env.PATH}") && words.contains("--secrets -"), "{words}");
 }

@@ -6,7 +6,7 @@ use results::journal::Purpose;
 use super::*;
 use crate::backend::dry_run::DryRun;
 use crate::course::Trial;
-use crate::experiment::Plan;
+use crate::plan::Plan;
 use crate::progress::Silent;
 use crate::spec;
 use crate::trial;

@@ -2,44 +2,21 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use ::measure::pace::{Portion, Think};
-use net::{Interface, Timer};
+use ::measure::pace::Think;
+use net::Timer;
 
 use super::*;
 use crate::driver::http1::{Http1, Static};
-use crate::network::Network;
-use crate::shard::{Limits, Overdue};
+use crate::shard::Limits;
 
 /// Three shards with a connection each.
 fn plan(address: SocketAddr) -> Plan {
-    Plan {
-        network: Network { interface: Interface::Epoll, why: String::new() },
-        targets: 1,
-        part: Portion::WHOLE,
-        connections_before: 0,
-        pools: vec![Pool { endpoints: vec![address.into()], connections: 1 }; 3],
-        pacing: Pacing::Closed { think: Think::NONE },
-        requests: None,
-        warm_up: Nanos::ZERO,
-        measure: Nanos::from_secs(3600),
-        drain: Nanos::ZERO,
-        limits: Limits {
-            timeout: Nanos::from_secs(3600),
-            overdue: Overdue::Cut,
-            backlog: 10,
-            connect_timeout: Nanos::from_secs(60),
-            open_gap: Nanos::ZERO,
-            keep_alive: None,
-        },
-        slo: None,
-        enough: Vec::new(),
-        interval: Nanos::SECOND,
-        timer: Timer::Sleep,
-        congestion_control: None,
-        kernel_timestamps: false,
-        cpus: vec![None; 3],
-        seed: 1,
-    }
+    let pools = vec![Pool { endpoints: vec![address.into()], connections: 1 }; 3];
+    let hour = Nanos::from_secs(3600);
+    let limits = Limits { timeout: hour, connect_timeout: hour, ..Limits::default() };
+    let (timer, cpus) = (Timer::Sleep, vec![None; 3]);
+    let pacing = Pacing::Closed { think: Think::NONE };
+    Plan { limits, timer, cpus, ..Plan::whole(pools, pacing, hour) }
 }
 
 /// Panics once its shard's load begins.

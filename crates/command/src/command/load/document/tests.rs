@@ -1,47 +1,20 @@
 use load::measurement::{Machine, Pool};
-use load::network::Network;
 use load::observe::Window;
 use load::pacing::Offered;
-use load::shard::{Failures, Limits, Overdue};
+use load::shard::Failures;
 use load::validity::Besides;
 use measure::pace::{Distribution, Shape};
 use measure::series::Series;
 use measure::{Balance, Instant, Rate};
-use net::{Interface, Timer};
 
 use super::*;
 
 fn plan(connections: usize) -> Plan {
     let shape = Shape::constant(Rate::per_second(1_000.0).unwrap());
     let load = Offered::Drawn { shape, distribution: Distribution::Poisson };
-    Plan {
-        targets: 1,
-        part: Portion::WHOLE,
-        connections_before: 0,
-        pools: vec![Pool { endpoints: Vec::new(), connections }],
-        requests: None,
-        pacing: Pacing::Open { load, sharing: Sharing::InTurn },
-        warm_up: Nanos::ZERO,
-        measure: Nanos::SECOND,
-        drain: Nanos::SECOND,
-        limits: Limits {
-            timeout: Nanos::SECOND,
-            overdue: Overdue::Cut,
-            backlog: 10,
-            connect_timeout: Nanos::SECOND,
-            open_gap: Nanos::ZERO,
-            keep_alive: None,
-        },
-        slo: None,
-        enough: Vec::new(),
-        interval: Nanos::SECOND,
-        network: Network { interface: Interface::Epoll, why: String::new() },
-        timer: Timer::Hybrid,
-        congestion_control: None,
-        kernel_timestamps: false,
-        cpus: vec![None],
-        seed: 1,
-    }
+    let pools = vec![Pool { endpoints: Vec::new(), connections }];
+    let pacing = Pacing::Open { load, sharing: Sharing::InTurn };
+    Plan::whole(pools, pacing, Nanos::SECOND)
 }
 
 /// Returns a second with 1,000 requests, which took a second each; of them so many succeeded, timed out, and had no

@@ -1,0 +1,550 @@
+//! The next step of one strand, from its trials alone: a pure function, so that a run is resumed by
+//! reading the journal.
+
+use measure::search::{Bracket, Seen, Step};
+use measure::{Nanos, Random, Rate};
+use results::answer::failing_in_words;
+use results::at_load::{self, AtLoad, Conclusion, Judgement};
+use results::journal::{Entry, Observed, Purpose, Status, Why};
+use results::{failing, slo};
+
+use crate::course::{Attempt, Ending};
+use crate::limits::connections;
+use crate::search::{self, Next, Point};
+use crate::spec::{Offered, Resolved, ResultKind, Search, Start, Stop, Strategy};
+use crate::trial;
+
+#[cfg(test)]
+mod tests;
+
+/// The most repetitions of an aborted trial.
+const MOST_REPEATS_OF_ABORTED: u32 = 2;
+
+/// The most times that the generator may limit a trial: if its own work filled its time twice, it will
+/// do so again.
+const MOST_GENERATOR_BOUND: usize = 2;
+
+/// The most trials in which no request had a response before the load ended: a calmer machine does not change
+/// that.
+const MOST_WITHOUT_RESPONSE: usize = 2;
+
+/// The most probes if none of them is valid. A disturbance only slows a probe down, so the fastest
+/// is the best estimate.
+const MOST_PROBES: usize = 3;
+
+/// The longest wait for a calm machine before the first repetition of a trial. It grows with each, up
+/// to the longest of all: most disturbances are short, and a trial that is begun too early judges
+/// itself, in less time than a long wait takes.
+const FIRST_WAIT: Nanos = Nanos::from_secs(20);
+const LONGEST_WAIT: Nanos = Nanos::from_secs(60);
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Decision {
+    Run(Attempt),
+    End(Ending),
+}
+
+/// The budget that all strands together have used.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Spent {
+    /// The number of strands among which the budget is shared.
+    strands: u64,
+    /// The planned time of the trials that count.
+    time: Nanos,
+    /// The time lost to disturbances: invalid trials, and waiting for a calm machine.
+    lost: Nanos,
+    /// The last trial before the run went on although it had ended without an answer: what was lost until
+    /// then is not counted.
+    resumed_after: u32,
+}
+
+impl Spent {
+    /// Nothing is spent yet of the budget of so many strands.
+    pub(super) fn of(strands: u64, resumed_after: u32) -> Spent {
+        Spent { strands, time: Nanos::ZERO, lost: Nanos::ZERO, resumed_after }
+    }
+
+    /// Returns true if a trial that gave no answer is counted.
+    fn counts(&self, entry: &Entry) -> bool {
+        self.resumed_after < entry.trial
+    }
+
+    pub(super) fn add(&mut self, resolved: &Resolved, entry: &Entry) {
+        let length = trial::length(resolved, entry);
+        let waited = entry.waited.as_ref().map_or(0, |waited| waited.waited_ns);
+        let lost = if self.counts(entry) { Nanos(waited) } else { Nanos::ZERO };
+        self.lost += lost;
+        match entry.status {
+            Status::Invalid if self.counts(entry) => self.lost += length,
+            Status::Invalid => {}
+            Status::Valid | Status::Bounded | Status::Aborted => self.time += length,
+        }
+    }
+}
+
+/// Returns the next step of one strand from its own trials. `base` is the rate that its load is a
+/// share of, if it is a share.
+pub(super) fn next(
+    resolved: &Resolved,
+    journal: &[Entry],
+    base: Option<Rate>,
+    spent: &Spent,
+) -> Decision {
+    let spec = &resolved.spec;
+    if is_hopeless(resolved, journal) {
+        return Decision::End(Ending::Failing(NO_SUCCESS.to_owned()));
+    }
+    let allowed =
+        |allowance, purpose, load| attempt(resolved, journal, spent, allowance, purpose, load);
+    let attempt = |purpose, load| Decision::of(allowed(Allowance::Whole, purpose, load));
+    let Some(search) = &spec.search else {
+        let asked = match &spec.load.rate {
+            None => None,
+            Some(Offered::Rate(rate)) => Some(*rate),
+            Some(Offered::Share { share, .. }) => {
+                let base = base.expect("a share is asked for once its base is known");
+                Some(Rate::rounded(base.as_per_second() * share.0))
+            }
+        };
+        let points = points(resolved, journal);
+        return match points.is_empty() {
+            true => attempt(Purpose::Trial, asked),
+            false => Decision::End(Ending::Answered("the load was measured".to_owned())),
+        };
+    };
+    let probed = match search.start {
+        Start::At(_) => None,
+        Start::Probe(_) => match probe(resolved, journal, spent) {
+            Ok(probed) => Some(probed),
+            Err(decision) => return decision,
+        },
+    };
+    match &search.strategy {
+        Strategy::Sweep(sweep) => {
+            let allowed = |allowance, load| allowed(allowance, Purpose::Trial, Some(load));
+            sweep_on(resolved, journal, &allowed, |points| {
+                search::next(search, sweep, probed, points)
+            })
+        }
+        Strategy::Bracket(bracket) => {
+            let (seen, undecided) = verdicts(journal);
+            let search = search::bisection(search, bracket, probed);
+            let (load, why) = match (undecided, measure::search::next(&search, &seen)) {
+                (Some(load), _) => (load, Why::Extend),
+                (None, Step::Try { load, why }) => (load, Why::from(why)),
+                (None, Step::Found(bracket)) => {
+                    return Decision::End(ended(resolved, journal, &bracket));
+                }
+            };
+            let bracket = Some(measure::search::bracket(&search, &seen));
+            match attempt(Purpose::Trial, Some(load)) {
+                Decision::Run(attempt) => {
+                    Decision::Run(Attempt { why: Some(why), bracket, ..attempt })
+                }
+                end => end,
+            }
+        }
+    }
+}
+
+/// Returns the next step of a sweep. A load whose trials are all disturbed does not end one that looks
+/// for the maximum: it leaves a bound, and what is left of the time when the sweep has its shape
+/// is for the bounds that keep the maximum from being exact.
+fn sweep_on(
+    resolved: &Resolved,
+    journal: &[Entry],
+    allowed: &dyn Fn(Allowance, Rate) -> Result<Attempt, Refusal>,
+    next: impl FnOnce(&[Point]) -> Next,
+) -> Decision {
+    let allowance = if bounds_suffice(resolved) { Allowance::Own } else { Allowance::Whole };
+    for load in at_load::by_load(journal) {
+        let Some(asked) = rate_of(&load) else { continue };
+        if is_complete(resolved, &load) {
+            continue;
+        }
+        match allowed(allowance, asked) {
+            Err(Refusal { disturbed: true, .. }) if bound(resolved, asked, &load).is_some() => {}
+            decided => return Decision::of(decided),
+        }
+    }
+    let points = swept(resolved, journal);
+    match next(&points) {
+        Next::Load(asked) => Decision::of(allowed(Allowance::Whole, asked)),
+        Next::Stopped(rule) => {
+            if let Some(why) = limit_of_connections(resolved, journal) {
+                return no_answer(format!("{rule}, but {why}"));
+            }
+            let above = bounds_above(resolved, &points);
+            let again = above.iter().find_map(|load| allowed(Allowance::Whole, *load).ok());
+            again.map_or_else(
+                || Decision::End(Ending::Answered(rule + &bounds_in_words(&points, &above))),
+                Decision::Run,
+            )
+        }
+        Next::Ended { answered: true, why } => Decision::End(Ending::Answered(why)),
+        Next::Ended { answered: false, why } => no_answer(why),
+    }
+}
+
+/// Returns true if a bound of what the system sustains is an answer: to a question for the maximum, which
+/// no rule on the SLO ends.
+fn bounds_suffice(resolved: &Resolved) -> bool {
+    let search = resolved.spec.search.as_ref();
+    search.is_some_and(|search| {
+        let stop = search.sweep().map_or(&[][..], |sweep| &sweep.stop);
+        search.result == ResultKind::MaximumThroughput
+            && !stop.is_empty()
+            && stop.iter().all(|rule| matches!(rule, Stop::NoNewMax { .. }))
+    })
+}
+
+/// Returns the loads whose bounds leave open whether the system sustains more than the best of all.
+pub(crate) fn bounds_above(resolved: &Resolved, points: &[Point]) -> Vec<Rate> {
+    let best = search::best(points);
+    let offered = |point: &Point| point.asked.as_per_second() * f64::from(resolved.targets());
+    let above = points.iter().filter(|point| point.is_bound && best < offered(point));
+    above.map(|point| point.asked).collect()
+}
+
+fn bounds_in_words(points: &[Point], above: &[Rate]) -> String {
+    match (above.len(), points.len()) {
+        (0, _) => String::new(),
+        (bounds, all) => format!(
+            "; at {bounds} of {all} loads every trial was disturbed, so it is only known that the system \
+             sustains at least this"
+        ),
+    }
+}
+
+/// The reason of an end without any success.
+pub(crate) const NO_SUCCESS: &str =
+    "no request succeeded; correct the workload or the service, and run it again";
+
+/// Returns true if the service answered every request of every trial wrongly, as with a wrong path. No calmer
+/// machine would change that, and no higher load: only a search for a capacity tries lower ones, which a service that
+/// refuses requests may accept.
+fn is_hopeless(resolved: &Resolved, journal: &[Entry]) -> bool {
+    // An objective that allows every request to fail asks for such a load.
+    let is_allowed = |slo: &slo::Slo| matches!(slo, slo::Slo::Failures { max } if 1.0 <= max.0);
+    let search = resolved.spec.search.as_ref();
+    let tries_lower = search.is_some_and(|it| matches!(it.strategy, Strategy::Bracket(_)));
+    let is_hopeless = |observed: &Observed| {
+        observed.is_all_wrong() && (!tries_lower || failing::are_of_any_load(&observed.failing))
+    };
+    let mut observed = journal.iter().filter_map(|entry| entry.observed.as_ref()).peekable();
+    observed.peek().is_some()
+        && observed.all(is_hopeless)
+        && !resolved.slos().iter().any(is_allowed)
+}
+
+/// Returns the ending of a search that found these bounds of the capacity.
+fn ended(resolved: &Resolved, journal: &[Entry], bracket: &Bracket) -> Ending {
+    let each = if 1 < resolved.targets() { " per instance" } else { "" };
+    match (bracket.lower, bracket.upper) {
+        (Some(lower), Some(upper)) => {
+            if let Some(why) = limit_of_connections(resolved, journal) {
+                return Ending::NoAnswer(format!("the SLO was missed at {upper}{each}, but {why}"));
+            }
+            let apart = upper.as_per_second() / lower.as_per_second() - 1.0;
+            let apart = (1e3 * apart).round() / 10.0;
+            Ending::Answered(format!(
+                "the capacity lies between {lower} and {upper}{each}, {apart} % apart"
+            ))
+        }
+        (None, Some(upper)) => {
+            Ending::Answered(format!("the SLO was missed down to {upper}{each}"))
+        }
+        (Some(lower), None) => Ending::NoAnswer(search::met_everywhere(lower, each)),
+        (None, None) => unreachable!("a search ends after a trial"),
+    }
+}
+
+/// Returns what shows that the connections were the limit at the load that ended a search, or that is the upper bound
+/// so far, and not the system.
+pub(crate) fn limit_of_connections(resolved: &Resolved, journal: &[Entry]) -> Option<String> {
+    let load = match bracket(resolved, journal) {
+        Some(bracket) => bracket.upper?,
+        None => swept(resolved, journal).last()?.asked,
+    };
+    let evidence = || at_load::evidence(journal).filter(|(entry, _)| asked(entry).is_some());
+    let at_limit = evidence().filter(|(entry, _)| asked(entry) == Some(load));
+    connections::limit(at_limit.map(|(_, of)| of), evidence().map(|(_, of)| of))
+}
+
+/// Returns the verdicts on the loads in their order, and the load that needs another trial for one.
+fn verdicts(journal: &[Entry]) -> (Vec<Seen>, Option<Rate>) {
+    let (mut verdicts, mut open) = (Vec::new(), None);
+    for Judgement { trials, conclusion } in at_load::judgements(journal) {
+        let Some(load) = trials.first().and_then(|entry| asked(entry)) else { continue };
+        match conclusion {
+            Conclusion::Open => open = Some(load),
+            decided => verdicts.push(Seen { load, passed: decided == Conclusion::Met }),
+        }
+    }
+    (verdicts, open)
+}
+
+/// Returns the bounds of the capacity that a strand found so far; `None` if it does not look for them.
+pub fn bracket(resolved: &Resolved, journal: &[Entry]) -> Option<Bracket> {
+    let search = resolved.spec.search.as_ref()?;
+    let Strategy::Bracket(bracket) = &search.strategy else { return None };
+    let probed = match search.start {
+        Start::At(_) => None,
+        Start::Probe(_) => Some(fastest_probe(resolved, journal)?),
+    };
+    let (seen, _) = verdicts(journal);
+    Some(measure::search::bracket(&search::bisection(search, bracket, probed), &seen))
+}
+
+/// Returns the rate of each target that a strand found: its capacity, or without an SLO its maximum
+/// throughput.
+pub(super) fn found(resolved: &Resolved, journal: &[Entry]) -> Option<Rate> {
+    let points = swept(resolved, journal);
+    if resolved.spec.slo.is_empty() {
+        return Rate::per_second(search::best(&points) / f64::from(resolved.targets()));
+    }
+    if let Some(bracket) = bracket(resolved, journal) {
+        return bracket.lower;
+    }
+    let met = points.iter().filter(|point| point.slo_met == Some(true));
+    met.map(|point| point.asked).max_by(|a, b| a.as_per_second().total_cmp(&b.as_per_second()))
+}
+
+/// Returns the loads whose repetitions are complete, in the order in which they were tried.
+pub fn points(resolved: &Resolved, journal: &[Entry]) -> Vec<Point> {
+    let loads = at_load::by_load(journal);
+    loads.iter().filter_map(|load| point(resolved, load)).collect()
+}
+
+/// Returns the same, and the bounds of the loads at which every trial was disturbed, if they suffice.
+pub fn swept(resolved: &Resolved, journal: &[Entry]) -> Vec<Point> {
+    let loads = at_load::by_load(journal);
+    let bound = |load: &AtLoad<'_>| bound(resolved, rate_of(load)?, load);
+    loads.iter().filter_map(|load| point(resolved, load).or_else(|| bound(load))).collect()
+}
+
+fn point(resolved: &Resolved, load: &AtLoad<'_>) -> Option<Point> {
+    is_complete(resolved, load).then_some(())?;
+    Some(Point {
+        // A closed loop has no rate; its only point is never compared.
+        asked: rate_of(load).unwrap_or_else(|| Rate::per_second(1.0).expect("one is positive")),
+        sustained_per_s: load.sustained_per_s()?,
+        slo_met: load.conclusion().map(|conclusion| conclusion == Conclusion::Met),
+        is_bound: false,
+    })
+}
+
+/// Returns the most that the system sustained at a load in spite of the disturbances, if that is a bound of
+/// use. A disturbance keeps a system from completing requests; it never completes one.
+fn bound(resolved: &Resolved, asked: Rate, load: &AtLoad<'_>) -> Option<Point> {
+    if !bounds_suffice(resolved) {
+        return None;
+    }
+    let bounding = load.attempts.iter().filter_map(|entry| bounding(entry));
+    let sustained_per_s = bounding.map(|of| of.sustained_per_s).max_by(f64::total_cmp)?;
+    Some(Point { asked, sustained_per_s, slo_met: None, is_bound: true })
+}
+
+/// Returns what a trial says of the rate that the system sustains at least, if that is all it says.
+pub(crate) fn bounding(entry: &Entry) -> Option<&Observed> {
+    let is_disturbed = entry.purpose == Purpose::Trial && entry.status == Status::Invalid;
+    entry.observed.as_ref().filter(|observed| is_disturbed && !observed.is_failing())
+}
+
+/// Returns true if a load needs no further trial.
+fn is_complete(resolved: &Resolved, load: &AtLoad<'_>) -> bool {
+    let repeat = &resolved.spec.repeat;
+    let values = |metric: results::Metric| load.evidence().map(|(_, of)| metric.of(of)).collect();
+    repeat.is_complete(load.evidence().count(), values)
+}
+
+fn rate_of(load: &AtLoad<'_>) -> Option<Rate> {
+    load.asked_per_target().and_then(Rate::per_second)
+}
+
+fn asked(entry: &Entry) -> Option<Rate> {
+    entry.asked_per_target_per_s.and_then(Rate::per_second)
+}
+
+/// Returns what the closed loop completed on each target, or the step that is needed to know it.
+fn probe(resolved: &Resolved, journal: &[Entry], spent: &Spent) -> Result<Rate, Decision> {
+    let probes = || journal.iter().filter(|entry| entry.purpose == Purpose::Probe);
+    let measured = probes().filter(|entry| entry.observed.is_some()).count();
+    let is_known = probes().any(|entry| entry.status.answers());
+    if !is_known && measured < MOST_PROBES {
+        match attempt(resolved, journal, spent, Allowance::Whole, Purpose::Probe, None) {
+            // The probes that were measured are used, although none is valid.
+            Err(_) if 0 < measured => {}
+            next => return Err(Decision::of(next)),
+        }
+    }
+    fastest_probe(resolved, journal).ok_or_else(|| match failing_in_words(probes()) {
+        Some(_) if is_known => Decision::End(Ending::Failing(NO_SUCCESS.to_owned())),
+        Some(words) => no_answer(format!("the probe failed: {words}")),
+        None => no_answer("the probe completed nothing".to_owned()),
+    })
+}
+
+/// Returns what the fastest probe completed on each target, without failures: a refusal is fast.
+fn fastest_probe(resolved: &Resolved, journal: &[Entry]) -> Option<Rate> {
+    let probes = journal.iter().filter(|entry| entry.purpose == Purpose::Probe);
+    let completed = probes.filter_map(|entry| entry.observed.as_ref()?.succeeded_per_s);
+    Rate::per_second(completed.fold(0.0, f64::max) / f64::from(resolved.targets()))
+}
+
+fn trials(journal: &[Entry]) -> impl Iterator<Item = &Entry> {
+    journal.iter().filter(|entry| entry.purpose == Purpose::Trial)
+}
+
+/// The time that may be lost to disturbances.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Allowance {
+    /// The budget's own for them: the rest is kept for the loads that follow.
+    Own,
+    /// That, and the part of `budget.time` that the trials do not need.
+    Whole,
+}
+
+/// The reason why no attempt at a load is left.
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Refusal {
+    why: String,
+    /// True if disturbances used up what is allowed for them.
+    disturbed: bool,
+}
+
+impl Decision {
+    fn of(attempt: Result<Attempt, Refusal>) -> Decision {
+        attempt.map_or_else(|refusal| no_answer(refusal.why), Decision::Run)
+    }
+}
+
+/// Returns the next attempt at this load, unless the budget is used up.
+fn attempt(
+    resolved: &Resolved,
+    journal: &[Entry],
+    spent: &Spent,
+    allowance: Allowance,
+    purpose: Purpose,
+    load: Option<Rate>,
+) -> Result<Attempt, Refusal> {
+    let refused = |why: String| Err(Refusal { why, disturbed: false });
+    let disturbed = |why: String| Err(Refusal { why, disturbed: true });
+    let used_up = |allowed: String| {
+        let deaths = deaths(journal);
+        refused(match has_rules(resolved) {
+            true => format!("no stop rule fired in the {allowed} allowed{deaths}"),
+            false => format!("the {allowed} allowed were not enough{deaths}"),
+        })
+    };
+    let budget = &resolved.spec.budget;
+    let here = |entry: &&Entry| entry.purpose == purpose && asked(entry) == load;
+    let answered = journal.iter().filter(here).filter(|e| e.status.answers()).count() as u32;
+    let repetition = answered + 1;
+    let failed: Vec<&Entry> =
+        journal.iter().filter(here).filter(|entry| entry.repetition == repetition).collect();
+    let count = |status| {
+        let counted = failed.iter().filter(|entry| spent.counts(entry));
+        counted.filter(|entry| entry.status == status).count() as u32
+    };
+    let (aborted, invalid) = (count(Status::Aborted), count(Status::Invalid));
+    let last_reason = || {
+        let reasons = failed.last().map(|entry| entry.reasons.join("\n  "));
+        reasons.unwrap_or_default()
+    };
+    if MOST_REPEATS_OF_ABORTED < aborted {
+        return refused(format!("a trial was aborted {aborted} times: {}", last_reason()));
+    }
+    let is_bound = |entry: &&&Entry| entry.observed.as_ref().is_some_and(|o| o.generator_bound);
+    if MOST_GENERATOR_BOUND <= failed.iter().filter(is_bound).count() {
+        return refused(last_reason());
+    }
+    let is_silent =
+        |entry: &&&Entry| entry.observed.as_ref().is_some_and(Observed::has_no_response);
+    if MOST_WITHOUT_RESPONSE <= failed.iter().filter(is_silent).count() {
+        return refused(
+            "no request had a response when the load ended. Wait longer for them (phases.drain), and look \
+             if the service answers at all"
+                .to_owned(),
+        );
+    }
+    if budget.invalid_attempts < invalid {
+        let times = match invalid {
+            1 => ", and budget.invalid_attempts allows no other".to_owned(),
+            _ => format!(" {invalid} times"),
+        };
+        return disturbed(format!("a trial was not valid{times}: {}", last_reason()));
+    }
+    let counted = |entry: &&Entry| entry.status != Status::Invalid;
+    let counted = trials(journal).filter(counted).count();
+    // A load that left a bound has no trial that counts, and counts as one itself.
+    let trials = match failed.is_empty() {
+        true => counted.max(at_load::by_load(journal).len()) as u32,
+        false => counted as u32,
+    };
+    if purpose == Purpose::Trial && budget.trials.0 <= trials {
+        return used_up(format!("{trials} trials"));
+    }
+    let next = trial::planned_length(resolved, purpose);
+    if let Some(time) = budget.time.filter(|time| **time < spent.time + next) {
+        return used_up((*time).to_string());
+    }
+    let repeats_invalid = failed.last().is_some_and(|entry| entry.status == Status::Invalid);
+    let disturbance = trial::disturbance_allowed(resolved, spent.strands);
+    // The part of `budget.time` that the trials did not need yet is there for disturbances, too: the
+    // run ends within the sum of both in any case.
+    let (allowed, used, of) = match budget.time {
+        Some(time) => (
+            *time + disturbance,
+            spent.time + spent.lost,
+            "budget.time and budget.disturbance allow",
+        ),
+        None => (disturbance, spent.lost, "budget.disturbance allows"),
+    };
+    let left = match allowance {
+        Allowance::Own if repeats_invalid => disturbance.saturating_sub(spent.lost),
+        Allowance::Own | Allowance::Whole => allowed.saturating_sub(used),
+    };
+    if left < next && (repeats_invalid || budget.time.is_some()) {
+        let allowed = allowed.in_words();
+        let mut invalid = journal.iter().rev().filter(|entry| entry.status == Status::Invalid);
+        let last = invalid.next().map_or(String::new(), |entry| entry.reasons.join("\n  "));
+        return disturbed(format!("disturbances used up the {allowed} that {of}: {last}"));
+    }
+    let longest = (FIRST_WAIT * u64::from(invalid.max(1))).min(LONGEST_WAIT);
+    let await_calm = repeats_invalid.then(|| left.saturating_sub(next).min(longest));
+    let attempt = failed.len() as u32 + 1;
+    Ok(Attempt { purpose, asked: load, repetition, attempt, await_calm, why: None, bracket: None })
+}
+
+/// Returns how often the system died in trials, and the last reason; nothing if it never did.
+fn deaths(journal: &[Entry]) -> String {
+    let aborted: Vec<&Entry> =
+        trials(journal).filter(|entry| entry.status == Status::Aborted).collect();
+    match aborted.last() {
+        None => String::new(),
+        Some(last) => {
+            let reason = last.reasons.join("\n  ");
+            format!("; the system died in {} of them, the last time: {reason}", aborted.len())
+        }
+    }
+}
+
+/// Returns true if a stop rule ends the search.
+fn has_rules(resolved: &Resolved) -> bool {
+    let sweep = resolved.spec.search.as_ref().and_then(Search::sweep);
+    sweep.is_some_and(|sweep| !sweep.stop.is_empty())
+}
+
+fn no_answer(why: String) -> Decision {
+    Decision::End(Ending::NoAnswer(why))
+}
+
+/// Returns a trial's own seed, from the seed of the run, the load, the repetition and the attempt.
+pub fn seed_of(seed: u64, asked: Option<Rate>, repetition: u32, attempt: u32) -> u64 {
+    let load = asked.map_or(0, |rate| rate.as_per_second().to_bits());
+    let counted = u64::from(repetition) << 32 | u64::from(attempt);
+    let of_load = Random::part(seed, load).next_u64();
+    // 53 bits: a JSON number that every reader keeps exactly.
+    Random::part(of_load, counted).next_u64() >> 11
+}

@@ -1,0 +1,147 @@
+//! The command line of the generator, which is a separate process. It prints a `results::Load`.
+
+use measure::{Nanos, Rate};
+use results::slo;
+use wire::url;
+
+use super::foreign_generator::{Values, filled, whole};
+use super::{BackendKind, Foreign, Model, Parse, Resolved};
+
+pub use arguments::{Arguments, Value};
+pub use options::{FRAMED, Known, Origin, PART, SECRETS, START, UNTIL_MISSED, options};
+
+use options::Asked;
+
+mod arguments;
+mod options;
+
+#[cfg(test)]
+mod tests;
+
+/// A load that the generator shall make.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wanted {
+    /// The rate of each target; `None` is a closed loop, or the spec's shape or trace.
+    pub rate: Option<Rate>,
+    pub warm_up: Nanos,
+    pub measure: Nanos,
+    pub drain: Nanos,
+    /// The time that each line of progress covers, if it is not the usual second.
+    pub interval: Option<Nanos>,
+    pub seed: u64,
+}
+
+/// Returns the arguments of a load; `addresses` are those of each target's replicas, if there are
+/// several.
+pub fn arguments(
+    resolved: &Resolved,
+    targets: &[String],
+    addresses: &[String],
+    wanted: &Wanted,
+) -> Arguments {
+    written(&Asked { resolved, targets, addresses, wanted, only_checked: false })
+}
+
+/// A load that somebody else's generator makes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForeignLoad {
+    /// The command of the warm-up, which is a run of its own; absent if there is none.
+    pub warm_up: Option<Vec<String>>,
+    /// The command of the measurement.
+    pub command: Vec<String>,
+    pub parse: Parse,
+    /// The rate that it is given, in requests per second; absent in a closed loop.
+    pub rate: Option<f64>,
+    /// The response time above which an answer is not good.
+    pub limit: Option<Nanos>,
+}
+
+/// Returns the load of another generator, if the spec names one.
+pub fn foreign(resolved: &Resolved, targets: &[String], wanted: &Wanted) -> Option<ForeignLoad> {
+    let Foreign { exec, parse, .. } = resolved.spec.workload.foreign()?;
+    let rate = wanted.rate;
+    let url = targets.first().map_or("", String::as_str);
+    let connections = resolved.spec.load.connections_at(rate);
+    let of = |length| filled(resolved, exec, &Values { url, length, rate, connections });
+    Some(ForeignLoad {
+        warm_up: (Nanos::ZERO < wanted.warm_up).then(|| of(wanted.warm_up)),
+        command: of(wanted.measure),
+        parse: parse.clone(),
+        rate: rate.map(whole),
+        limit: slo::tightest(&resolved.slos()),
+    })
+}
+
+/// Returns the arguments that make the generator check all that the spec asks
+/// of it, with the files that it names, before anything is deployed.
+pub fn check(resolved: &Resolved) -> Arguments {
+    let targets = targets_to_check(resolved);
+    let wanted = wanted_to_check(resolved);
+    let (addresses, wanted) = (&[][..], &wanted);
+    written(&Asked { resolved, targets: &targets, addresses, wanted, only_checked: true })
+}
+
+/// Returns the fields of the spec that set an option of its loads.
+pub fn fields(resolved: &Resolved) -> Vec<&'static str> {
+    let targets = targets_to_check(resolved);
+    let wanted = wanted_to_check(resolved);
+    let (addresses, wanted) = (&[][..], &wanted);
+    let asked = Asked { resolved, targets: &targets, addresses, wanted, only_checked: true };
+    let set = |known: &Known| match known.origin {
+        Origin::Spec { field, .. } | Origin::Workload { field }
+            if !known.values(&asked).is_empty() =>
+        {
+            Some(field)
+        }
+        _ => None,
+    };
+    options().filter_map(|known| set(&known)).collect()
+}
+
+fn written(asked: &Asked<'_>) -> Arguments {
+    let each = options()
+        .flat_map(|known| known.values(asked).into_iter().map(move |value| (known.name, value)));
+    each.fold(Arguments::default(), |all, (name, value)| all.with(name, value))
+}
+
+/// Returns a rate that stands for those of the trials, which are not known yet.
+fn wanted_to_check(resolved: &Resolved) -> Wanted {
+    let load = &resolved.spec.load;
+    let phases = &resolved.spec.phases;
+    let has_rate = load.model == Model::Open && !load.is_scheduled();
+    Wanted {
+        rate: has_rate.then(|| Rate::per_second(1.0).expect("one is positive")),
+        warm_up: *phases.warm_up.fixed,
+        measure: *phases.measure.time,
+        drain: *phases.drain,
+        interval: None,
+        seed: resolved.seed(),
+    }
+}
+
+/// Returns the targets, with addresses in place of those that are not known yet.
+fn targets_to_check(resolved: &Resolved) -> Vec<String> {
+    let scheme = if resolved.spec.load.tls.is_some() { "https" } else { "http" };
+    let url = |instance: u32| match resolved.spec.where_.backend {
+        BackendKind::External => {
+            resolved.text(&resolved.spec.sut.endpoint.0[instance as usize - 1], instance)
+        }
+        BackendKind::Local | BackendKind::Simulated | BackendKind::Kubernetes => {
+            format!("{scheme}://127.0.0.1:1")
+        }
+    };
+    (1..=resolved.targets()).map(|i| target(resolved, &url(i), i)).collect()
+}
+
+/// Returns a component's URL with the workload's own path. The path of an endpoint is requested as
+/// it is, unless the workload has another one than `/`.
+pub fn target(resolved: &Resolved, url: &str, instance: u32) -> String {
+    let path = resolved.spec.workload.path().map(|path| resolved.text(path, instance));
+    let has_path = url::parse(url).is_ok_and(|url| url.target != "/");
+    match path {
+        Some(path) if path != "/" || !has_path => {
+            format!("{}/{}", url.trim_end_matches('/'), path.trim_start_matches('/'))
+        }
+        Some(_) | None => url.to_owned(),
+    }
+}

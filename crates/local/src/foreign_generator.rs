@@ -1,0 +1,249 @@
+//! Loads that somebody else's generator makes: the figures in what it prints, and the document of
+//! the load, which contains these figures and nothing else. Text in, figures out.
+//!
+//! No other generator measures how late it is, and few keep a histogram. What they do not print is
+//! absent in the document, and the gates that would need it are listed as unknown.
+
+use std::collections::BTreeMap;
+
+use lab::backend::Drive;
+use lab::spec::Parse;
+use lab::spec::generator::ForeignLoad;
+use measure::quantity::counted;
+use measure::{Instant, Nanos};
+use results::load::{
+    BUSY, Clock, Counts, DISTURBED, LATE, LOST, Pacing, Part, Rates, Target, Unknown, Validity,
+};
+use results::printed::{Percentile, Printed, Since};
+use results::{Load, little};
+
+mod expressions;
+mod fortio;
+mod hey;
+mod wrk;
+
+#[cfg(test)]
+mod tests;
+
+/// The figures that a generator printed about one load.
+#[derive(Clone, Debug, PartialEq)]
+struct Figures {
+    /// The requests that were answered, with any status.
+    answered: u64,
+    /// The part of them whose status is a failure.
+    refused: u64,
+    /// The requests without an answer, by their outcome.
+    unanswered: BTreeMap<String, u64>,
+    /// The answers by status, if it prints them.
+    statuses: BTreeMap<String, u64>,
+    length: Option<Nanos>,
+    /// The answered requests per second, as printed.
+    per_s: Option<f64>,
+    /// The connections of a closed loop that never rests; absent if it prints no number, or if it rests.
+    connections: Option<u64>,
+    /// Absent if it prints no times.
+    times: Option<Printed>,
+    findings: Vec<String>,
+    /// How its figures differ from those of our generator.
+    warnings: Vec<String>,
+}
+
+/// Returns the document of a load from what its generator printed, and from the times at which the
+/// runner started it and noticed its end; the error states why the output cannot be read.
+pub(super) fn document(
+    drive: &Drive,
+    made: &ForeignLoad,
+    output: &str,
+    (begin, started, ended): (Instant, Instant, Instant),
+) -> Result<Load, String> {
+    let tool = made.parse.tool(&made.command);
+    let figures = match &made.parse {
+        Parse::Wrk => wrk::closed(output, &made.command),
+        Parse::Wrk2 => wrk::open(output),
+        Parse::Fortio => fortio::read(output, made.rate.is_some()),
+        Parse::Hey => hey::read(output),
+        Parse::Regex(expressions) => expressions::read(output, expressions),
+    }?;
+    let total = total(&figures, made, figures.length.unwrap_or(drive.measure))?;
+    let url = drive.targets.first().cloned().unwrap_or_default();
+    let mut findings = figures.findings;
+    let measured_s = figures.length.unwrap_or(drive.measure).as_secs_f64();
+    findings.extend(missing(&total, measured_s));
+    let mut warnings = figures.warnings;
+    warnings.extend(behind(&total, &tool));
+    let arrivals = || format!("{tool}'s own");
+    let mut load = Load {
+        foreign: Some(tool.clone()),
+        arguments: made.command.clone(),
+        seed: drive.seed,
+        pacing: match made.rate {
+            Some(_) => Pacing::Open { arrivals: arrivals() },
+            None => Pacing::Closed { think_ns: 0 },
+        },
+        clock: Some(Clock {
+            boot: None,
+            start_ns: begin.0,
+            measurement_start_ns: started.0,
+            measurement_end_ns: ended.0,
+            end_ns: ended.0,
+        }),
+        measured_s,
+        targets: vec![Target { url, path: None, part: total.clone() }],
+        total,
+        validity: Validity {
+            valid: true,
+            reasons: Vec::new(),
+            gates: Vec::new(),
+            unknown: unknown(&tool, made.rate.is_none()),
+        },
+        findings,
+        warnings,
+        ..Load::empty(&tool)
+    };
+    load.warnings.extend(little::warning(&load));
+    Ok(load)
+}
+
+/// Describes the answers that are missing in the printed times.
+fn missing(total: &Part, measured_s: f64) -> Option<String> {
+    let printed = total.printed.as_ref().filter(|printed| 0 < printed.missing)?;
+    let answers = if printed.missing == 1 { "answer" } else { "answers" };
+    let each = little::mean_of_missing(total, measured_s)
+        .map(|mean| format!(": about {mean} each, by Little's law"));
+    Some(format!(
+        "{} {answers} took longer than {} and are missing in these percentiles{}",
+        counted(printed.missing),
+        Nanos(printed.timeout_ns?).in_words(),
+        each.unwrap_or_default()
+    ))
+}
+
+/// Returns the gates that nobody can judge: only our generator measures what they need.
+fn unknown(tool: &str, is_closed: bool) -> Vec<Unknown> {
+    let mut gates = vec![
+        (LATE, format!("{tool} does not measure how late it sends requests")),
+        (LOST, format!("{tool} does not count requests that it could not send")),
+        (
+            DISTURBED,
+            format!(
+                "{tool} does not measure pauses of its threads; only the doctor's check of steal counts"
+            ),
+        ),
+    ];
+    if is_closed {
+        let why =
+            format!("{tool} does not measure how busy it is: it may be the bottleneck itself");
+        gates.push((BUSY, why));
+    }
+    gates.into_iter().map(|(name, why)| Unknown { name: name.to_owned(), why }).collect()
+}
+
+fn total(figures: &Figures, made: &ForeignLoad, length: Nanos) -> Result<Part, String> {
+    let Figures { answered, refused, unanswered, statuses, per_s, connections, times, .. } =
+        figures;
+    let seconds = length.as_secs_f64();
+    if length == Nanos::ZERO {
+        return Err("it measured for no time".to_owned());
+    }
+    let intended = answered + unanswered.values().sum::<u64>();
+    let ok = answered.saturating_sub(*refused);
+    let mut outcomes = unanswered.clone();
+    outcomes.extend([("ok".to_owned(), ok), ("status".to_owned(), *refused)]);
+    outcomes.retain(|_, count| 0 < *count);
+    let completed = per_s.unwrap_or(*answered as f64 / seconds);
+    let offered = made.rate.unwrap_or(intended as f64 / seconds);
+    let over = made.limit.map_or(0, |limit| match times {
+        Some(times) => times.over(limit).1,
+        None => *answered,
+    });
+    Ok(Part {
+        counts: Counts {
+            intended,
+            sent: intended,
+            completed: *answered,
+            completed_inside: *answered,
+            ok,
+            failed: refused + unanswered.values().sum::<u64>(),
+            ..Counts::default()
+        },
+        rates_per_s: Rates {
+            asked: made.rate,
+            offered,
+            completed,
+            sustained: Some(completed.min(offered)),
+            succeeded: Some(completed * ok as f64 / (*answered).max(1) as f64),
+            goodput: ok.saturating_sub(over) as f64 / seconds,
+        },
+        // In an open loop some connections wait for an answer, and after an error one does not.
+        in_progress: connections
+            .filter(|_| made.rate.is_none() && intended == *answered)
+            .map(|number| number as f64),
+        outcomes,
+        statuses: statuses.clone(),
+        printed: times.clone(),
+        ..Part::default()
+    })
+}
+
+/// The share of the rate below which a load did not keep up.
+const KEEPS_UP: f64 = 0.97;
+
+/// Describes a load that did not reach its rate. If the generator's lateness is unknown, nobody
+/// knows whose fault it is.
+fn behind(total: &Part, tool: &str) -> Option<String> {
+    let Rates { asked, completed, .. } = total.rates_per_s;
+    let asked = asked.filter(|asked| completed < KEEPS_UP * asked)?;
+    Some(format!(
+        "{completed:.1}/s of {asked:.1}/s completed: the system did not keep up, or {tool} did not; \
+         which one is unknown"
+    ))
+}
+
+/// Returns a time with its unit as these tools print it: `612.00us`, `1.02s`, `1.10m`.
+fn time(text: &str) -> Option<Nanos> {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, unit) = text.split_at(digits);
+    let scale = match unit {
+        "ns" => 1e-9,
+        "us" | "µs" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3_600.0,
+        _ => return None,
+    };
+    Some(Nanos::from_secs_f64(number.parse::<f64>().ok()? * scale))
+}
+
+/// Returns a percentile from its level in percent, without the error of the division.
+fn percentile(percent: f64, time: Nanos) -> Percentile {
+    Percentile { level: (percent * 1e7).round() / 1e9, time_ns: time.0 }
+}
+
+/// Returns the percentiles in the order of their levels, each level once.
+fn ascending(mut percentiles: Vec<Percentile>) -> Vec<Percentile> {
+    percentiles.sort_by(|a, b| a.level.total_cmp(&b.level));
+    percentiles.dedup_by(|a, b| a.level == b.level);
+    percentiles
+}
+
+/// The warning about a closed loop that hides what slow answers cost.
+fn closed_loop(tool: &str) -> String {
+    format!(
+        "{tool} is a closed loop: it sends less while answers are slow, and its percentiles leave \
+         out what would have waited (coordinated omission)"
+    )
+}
+
+/// Returns printed times without any figure.
+fn no_times(since: Since, count: u64) -> Printed {
+    Printed {
+        since,
+        count,
+        missing: 0,
+        timeout_ns: None,
+        mean_ns: None,
+        max_ns: None,
+        percentiles: Vec::new(),
+    }
+}

@@ -1,0 +1,122 @@
+//! Removal of what a killed runner left on the host. Nothing is touched but what the note of a run of
+//! this user names.
+//!
+//! The kernel's parent-death signal ends processes with their runner; it does not end their own
+//! children, nor remove the control groups and folders. A child is found by its control group, by
+//! its temporary folder, or by its process group.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use lab::Host;
+use lab::host::RunId;
+use lab::trust;
+
+use super::notes::{self, Left};
+use super::{confine, process};
+
+#[cfg(test)]
+mod tests;
+
+/// The prefix of a run's control group.
+pub(crate) const GROUP: &str = "benchwright-";
+/// The prefix of a run's folder for temporary files.
+pub(crate) const FOLDER: &str = "benchwright-run-";
+
+/// The counts of what was removed of one run.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct Removed {
+    pub pid: u32,
+    pub processes: usize,
+    pub cgroups: usize,
+    pub folders: usize,
+}
+
+impl fmt::Display for Removed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counted = |n: usize, one: &str, many: &str| match n {
+            0 => None,
+            1 => Some(format!("1 {one}")),
+            n => Some(format!("{n} {many}")),
+        };
+        let parts = [
+            counted(self.processes, "process", "processes"),
+            counted(self.cgroups, "cgroup", "cgroups"),
+            counted(self.folders, "temporary folder", "temporary folders"),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        let pid = self.pid;
+        let parts = parts.join(" and ");
+        write!(f, "a run (pid {pid}) ended without cleaning up: removed {parts}")
+    }
+}
+
+/// Removes what dead runs left. Something that cannot be removed does not prevent a run.
+pub(crate) fn remove(host: &Host) -> Vec<Removed> {
+    let left = notes::left(&host.runtime);
+    if left.is_empty() {
+        return Vec::new();
+    }
+    let parents = confine::parents(&host.cgroups, &confine::own());
+    let removed = left.into_iter().map(|left| remove_of(left, &parents));
+    removed
+        .filter(|removed| *removed != Removed { pid: removed.pid, ..Removed::default() })
+        .collect()
+}
+
+fn remove_of(left: Left, parents: &[PathBuf]) -> Removed {
+    let groups = groups_of(&left.run, parents);
+    let folder = left.folder.as_deref().filter(|folder| is_of_run(folder));
+    let mut processes: BTreeSet<i32> = BTreeSet::new();
+    processes.extend(folder.into_iter().flat_map(kill_marked));
+    for group in &groups {
+        processes.extend(confine::kill_all_in(group));
+    }
+    for leader in &left.leaders {
+        for process in leader.processes() {
+            process::kill_if(process, || leader.leads(process));
+            processes.insert(process);
+        }
+    }
+    let removed = Removed {
+        pid: left.run.pid,
+        processes: processes.len(),
+        cgroups: groups.iter().map(|group| confine::remove_run(group)).sum(),
+        folders: usize::from(folder.is_some_and(|folder| fs::remove_dir_all(folder).is_ok())),
+    };
+    if groups.iter().chain(left.folder.iter()).all(|path| !path.exists()) {
+        left.end();
+    }
+    removed
+}
+
+/// Returns the control groups of a run.
+fn groups_of(run: &RunId, parents: &[PathBuf]) -> Vec<PathBuf> {
+    let name = format!("{GROUP}{run}");
+    let groups = parents.iter().map(|parent| parent.join(&name));
+    groups.filter(|group| trust::check_folder(group).is_ok()).collect()
+}
+
+/// Returns true for a folder of ours that a run made for its temporary files.
+fn is_of_run(folder: &Path) -> bool {
+    let name = folder.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.starts_with(FOLDER)) && trust::check_folder(folder).is_ok()
+}
+
+/// Kills the processes whose temporary folder is this one, and returns their numbers: every component
+/// is started with that of its run.
+pub(crate) fn kill_marked(folder: &Path) -> Vec<i32> {
+    let is_marked = |pid: i32| trust::is_our_process(pid) && has_folder(pid, folder);
+    let marked: Vec<i32> = process::all().filter(|&pid| is_marked(pid)).collect();
+    marked.iter().for_each(|&pid| process::kill_if(pid, || is_marked(pid)));
+    marked
+}
+
+fn has_folder(pid: i32, folder: &Path) -> bool {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let mut variables = environment.split(|&byte| byte == 0);
+    let folder = folder.as_os_str().as_encoded_bytes();
+    variables.any(|variable| variable.strip_prefix(b"TMPDIR=") == Some(folder))
+}

@@ -4,6 +4,7 @@
 //! root, and is made without a daemon. The same programs give the same bytes, and so the same digest.
 //! The format is that of the OCI image specification 1.1.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{fs, io};
@@ -11,6 +12,7 @@ use std::{fs, io};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::programs::Build;
 use crate::{repository, tools};
 
 #[cfg(test)]
@@ -28,6 +30,7 @@ statically linked, no shell, user 65532. It prints the image's digest.
 ";
 
 const TARGET: &str = "x86_64-unknown-linux-musl";
+const NOT_BUILT: &str = "the programs could not be built";
 const PROGRAMS: [&str; 2] = ["benchwright", "benchwright-apps"];
 /// A user without a name and without rights, as other images without a shell have it.
 const USER: u64 = 65532;
@@ -90,22 +93,54 @@ pub(crate) fn run(options: &Options) -> bool {
 /// Builds the programs and writes the archive. Returns the image's digest.
 pub(crate) fn made(options: &Options) -> Result<String, String> {
     build(&options.profile)?;
-    let programs = PROGRAMS.map(|name| (name, program(&options.profile, name)));
-    let read = |(name, path): &(&'static str, PathBuf)| {
-        let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let read_static = |name: &str| {
+        let path = program(&options.profile, name);
+        let bytes = read(&path)?;
         match needs_a_loader(&bytes) {
             true => Err(format!("{} is not linked statically", path.display())),
-            false => Ok((*name, bytes)),
+            false => Ok((name.to_owned(), bytes)),
         }
     };
-    let programs = programs.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    let image = Image::of(&programs).map_err(|error| format!("making the layer: {error}"))?;
+    let programs = PROGRAMS.into_iter().map(read_static).collect::<Result<Vec<_>, _>>()?;
+    archived(options, &programs)
+}
+
+/// Writes an archive of the programs that the tests use, with the libraries of this machine that they name: for
+/// checks that look for faults, which do not have to wait for a second build. Returns the image's digest.
+pub(crate) fn made_of_tests(options: &Options) -> Result<String, String> {
+    if !Build::Tests.make() {
+        return Err(NOT_BUILT.to_owned());
+    }
+    let mut files = BTreeMap::new();
+    for name in PROGRAMS {
+        let program = Build::Tests.program(name)?;
+        let listed = Command::new("ldd").arg(&program).output();
+        let listed = listed.map_err(|error| format!("starting ldd: {error}"))?;
+        for library in libraries(&String::from_utf8_lossy(&listed.stdout)) {
+            files.insert(library.trim_start_matches('/').to_owned(), read(Path::new(library))?);
+        }
+        files.insert(name.to_owned(), read(&program)?);
+    }
+    archived(options, &files.into_iter().collect::<Vec<_>>())
+}
+
+/// Returns the paths in the output of `ldd`: `libm.so.6 => /lib/libm.so.6 (0x7f)`, and the loader's without an arrow.
+fn libraries(listed: &str) -> impl Iterator<Item = &str> {
+    listed.lines().filter_map(|line| line.split_whitespace().find(|word| word.starts_with('/')))
+}
+
+fn archived(options: &Options, files: &[(String, Vec<u8>)]) -> Result<String, String> {
+    let image = Image::of(files).map_err(|error| format!("making the layer: {error}"))?;
     let archive = image.archive(&options.name).map_err(|error| format!("the archive: {error}"))?;
     write(&options.out, &archive).map_err(|e| format!("{}: {e}", options.out.display()))?;
     Ok(digest(&image.manifest))
 }
 
-/// Returns the path of one of the programs that an image was made of.
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Returns the path of one of the programs that are linked statically.
 pub(crate) fn program(profile: &str, name: &str) -> PathBuf {
     repository::target().join(TARGET).join(profile).join(name)
 }
@@ -125,7 +160,7 @@ fn build(profile: &str) -> Result<(), String> {
     cargo.env("CFLAGS_x86_64_unknown_linux_musl", "-Wl,--defsym=_dl_find_object=0");
     match repository::succeeds(&mut cargo) {
         true => Ok(()),
-        false => Err("the programs could not be built".to_owned()),
+        false => Err(NOT_BUILT.to_owned()),
     }
 }
 
@@ -155,8 +190,8 @@ struct Image {
 }
 
 impl Image {
-    fn of(programs: &[(&str, Vec<u8>)]) -> io::Result<Image> {
-        let layer = layer(programs)?;
+    fn of(files: &[(String, Vec<u8>)]) -> io::Result<Image> {
+        let layer = layer(files)?;
         let config = bytes(&json!({
             "architecture": "amd64",
             "os": "linux",
@@ -199,13 +234,13 @@ impl Image {
 }
 
 /// Returns the layer: the programs, and a folder for temporary files.
-fn layer(programs: &[(&str, Vec<u8>)]) -> io::Result<Vec<u8>> {
+fn layer(files: &[(String, Vec<u8>)]) -> io::Result<Vec<u8>> {
     let mut tar = tar::Builder::new(Vec::new());
     let mut folder = header(0, 0o1777);
     folder.set_entry_type(tar::EntryType::Directory);
     tar.append_data(&mut folder, "tmp/", io::empty())?;
-    for (name, bytes) in programs {
-        add(&mut tar, name, bytes, 0o755)?;
+    for (path, bytes) in files {
+        add(&mut tar, path, bytes, 0o755)?;
     }
     tar.into_inner()
 }

@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
 
+use crate::programs::Build;
 use crate::{image, repository, tools};
 use checks::rights;
 use cluster::{Cluster, differences};
@@ -29,7 +30,8 @@ cargo xtask testbed TASK
   kc [WORDS]     calls the cluster's own program: status, kill, freeze, ...
   check [--long | --short] [NAME...]
                  checks what needs a cluster, all or some; `check list` names them; --short are
-                 those that find faults in a quarter of an hour
+                 those that find faults in a quarter of an hour. Without --long the programs are
+                 those of the tests
 
 It needs root, Linux, Python 3.11 and Go. The first build takes ten minutes and a gigabyte in
 /var/cache/kc (KC_DIR).
@@ -58,9 +60,9 @@ const UP: [&str; 11] = [
 pub(crate) fn run(words: &[&str]) -> Option<bool> {
     let ended = match words {
         ["run", spec, options @ ..] if !spec.starts_with('-') => experiment(spec, options),
-        ["up"] => up(RELEASE),
+        ["up"] => up(Build::Release),
         ["down"] => down(),
-        ["image"] => load_image(RELEASE),
+        ["image"] => load_image(Build::Release),
         ["check", "list"] => checks::list(),
         ["check", words @ ..] if checks::are_known(words) => checks::run(words),
         ["env"] => kc(&["env"]),
@@ -77,10 +79,6 @@ pub(crate) fn run(words: &[&str]) -> Option<bool> {
 pub(crate) fn check_short() -> Result<(), String> {
     checks::run(&["--short"])
 }
-
-/// The profile of the programs in the image: what users get, and what is built quicker for checks.
-const RELEASE: &str = "release";
-const TESTS: &str = "tests";
 
 /// Takes the cluster down at the end, also if printing to a closed pipe panics.
 struct Standing {
@@ -114,7 +112,7 @@ impl Drop for Standing {
 fn experiment(spec: &str, options: &[&str]) -> Result<(), String> {
     let standing = Standing { stays: options.contains(&"--keep") };
     let options: Vec<&str> = options.iter().copied().filter(|word| *word != "--keep").collect();
-    up(RELEASE)?;
+    up(Build::Release)?;
     let ran = Cluster::running().and_then(|cluster| on_cluster(&cluster, spec, &options));
     standing.end()?;
     ran
@@ -123,8 +121,7 @@ fn experiment(spec: &str, options: &[&str]) -> Result<(), String> {
 fn on_cluster(cluster: &Cluster, spec: &str, options: &[&str]) -> Result<(), String> {
     let before = cluster.objects()?;
     // The runner is the program of the image: it runs here as well as there.
-    let mut command =
-        cluster.command(&image::program(RELEASE, "benchwright").display().to_string());
+    let mut command = cluster.command(&benchwright(Build::Release)?.display().to_string());
     command.arg("run").arg(spec).args(options);
     let status = command.status().map_err(|error| format!("starting benchwright: {error}"))?;
     let left = differences(&before, &cluster.objects()?);
@@ -144,9 +141,9 @@ fn in_words(status: ExitStatus) -> String {
 }
 
 /// Builds what is missing and starts the cluster.
-fn up(profile: &str) -> Result<(), String> {
+fn up(build: Build) -> Result<(), String> {
     install()?;
-    load_image(profile)?;
+    load_image(build)?;
     let recorded = format!("kube-apiserver:--audit-policy-file={}", rights::policy()?.display());
     let record = format!("kube-apiserver:--audit-log-path={}", rights::log()?.display());
     kc(&[&UP[..], &["--flag", &recorded, "--flag", &record]].concat())?;
@@ -163,15 +160,26 @@ fn down() -> Result<(), String> {
 }
 
 /// Builds the image and imports it; nodes that run get it at once.
-fn load_image(profile: &str) -> Result<(), String> {
-    let options = image::Options::read(&["--profile", profile]).expect("no option is wrong");
-    let digest = image::made(&options)?;
+fn load_image(build: Build) -> Result<(), String> {
+    let options = image::Options::read(&[]).expect("no option is wrong");
+    let digest = match build {
+        Build::Release => image::made(&options),
+        Build::Tests => image::made_of_tests(&options),
+    }?;
     println!("{} {digest}", options.name());
     let archive = options.out().display().to_string();
     kc(&["image", "import", &archive])?;
     match Cluster::running() {
         Ok(_) => kc(&["image", "load", options.name()]),
         Err(_) => Ok(()),
+    }
+}
+
+/// Returns the path of the runner that is in the image.
+fn benchwright(build: Build) -> Result<PathBuf, String> {
+    match build {
+        Build::Release => Ok(image::program("release", "benchwright")),
+        Build::Tests => build.program("benchwright"),
     }
 }
 

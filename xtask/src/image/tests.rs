@@ -3,8 +3,8 @@ use std::io::Read;
 
 use super::*;
 
-fn programs() -> Vec<(&'static str, Vec<u8>)> {
-    vec![("benchwright", vec![1; 700]), ("benchwright-apps", vec![2; 3])]
+fn programs() -> Vec<(String, Vec<u8>)> {
+    vec![("benchwright".to_owned(), vec![1; 700]), ("benchwright-apps".to_owned(), vec![2; 3])]
 }
 
 /// Returns the files of an archive.
@@ -92,4 +92,12 @@ fn names_get_a_registry_and_wrong_options_are_refused() {
     for wrong in [&["--profile"][..], &["--name", "a"], &["--push", "x"]] {
         assert_eq!(Options::read(wrong), None);
     }
+}
+
+#[test]
+fn the_libraries_of_a_program_are_those_with_a_path() {
+    let listed = "\tlinux-vdso.so.1 (0x00007ffc)\n\tlibm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x00007f40)\n\t\
+                  /lib64/ld-linux-x86-64.so.2 (0x00007f42)\n";
+    let found: Vec<_> = libraries(listed).collect();
+    assert_eq!(found, ["/lib/x86_64-linux-gnu/libm.so.6", "/lib64/ld-linux-x86-64.so.2"]);
 }

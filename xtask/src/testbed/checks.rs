@@ -12,9 +12,9 @@ use results::{Directory, Load};
 use serde_json::Value;
 
 use super::cluster::{Cluster, differences};
-use super::{Standing, TESTS, up};
+use super::{Standing, benchwright, up};
+use crate::journal;
 use crate::programs::Build;
-use crate::{image, journal};
 
 mod channel;
 mod doctor;
@@ -104,10 +104,11 @@ pub(super) fn run(words: &[&str]) -> Result<(), String> {
         names.extend(SHORT);
     }
     let standing = Standing::now();
-    up(TESTS)?;
+    let build = if is_long { Build::Release } else { Build::Tests };
+    up(build)?;
     let folder = std::env::temp_dir().join(format!("xtask-testbed-{}", std::process::id()));
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let benchwright = image::program(TESTS, "benchwright");
+    let benchwright = benchwright(build)?;
     let bed = Bed { cluster: Cluster::running()?, benchwright, folder, is_long };
     let mut failed = Vec::new();
     for Check { name, run, .. } in &CHECKS {

@@ -103,6 +103,9 @@ fn runs(bed: &Bed, token: &str) -> Result<(), String> {
         "--out",
         &out("rights-hotel"),
     ])?;
+    if !bed.is_long {
+        return call(&["clean", "--cluster"]);
+    }
     // Levels that are scaled.
     call(&[
         "run",

@@ -568,7 +568,8 @@ impl Backend for Kubernetes {
         }
         resolved.check_secrets()?;
         self.of_load.extend(resolved.secrets_of_load().names().map(str::to_owned));
-        self.files = load::read_files(resolved).map_err(Stop::Question)?;
+        // Levels may name different files.
+        self.files.extend(load::read_files(resolved).map_err(Stop::Question)?);
         self.receiver = load::receiver(resolved).map_err(Stop::Question)?;
         self.connect(resolved)?;
         match (self.receiver, self.connected().roles["load"].len()) {

@@ -166,6 +166,11 @@ impl Confinement {
         self.runs().iter().all(|run| !run.exists())
     }
 
+    /// Returns true if the run's own groups are there.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.runs().iter().all(|run| run.exists())
+    }
+
     /// Returns the group of the run in each hierarchy.
     fn runs(&self) -> Vec<&PathBuf> {
         match self {

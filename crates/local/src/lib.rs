@@ -149,6 +149,8 @@ impl Local {
         let _ = self.folder.make();
         let name = format!("{}{}", remains::GROUP, self.run);
         let root = &self.host.cgroups;
+        // Where `stop` could remove only a part of it, it is made again.
+        self.confinement = self.confinement.take().filter(Confinement::is_whole);
         self.confinement.get_or_insert_with(|| {
             let found = Confinement::find(root, &confine::own(), &name);
             if let Confinement::Affinity { .. } = found {

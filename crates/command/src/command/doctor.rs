@@ -12,7 +12,7 @@ use lab::doctor::read::Reader;
 use lab::doctor::{Wanted, found::Terms};
 use lab::spec::{BackendKind, Cpus, Resolved, Written};
 use lab::{Host, host};
-use local::doctor::{self as of_processes, Machine, SPIN};
+use local::doctor::{Machine, SPIN};
 use measure::Nanos;
 use results::Doctor;
 use results::doctor::{Check, State};
@@ -70,7 +70,7 @@ fn one_machine(resolved: Option<&Resolved>, arguments: &cli::Doctor) -> Result<E
         Some(resolved) => {
             check_names(&lab::doctor::words(), resolved)?;
             match is_live {
-                true => of_processes::wanted(resolved).map_err(|stop| run::failed(stop.into()))?,
+                true => local::doctor::wanted(resolved).map_err(|stop| run::failed(stop.into()))?,
                 false => recorded_wanted(resolved),
             }
         }
@@ -88,7 +88,7 @@ fn one_machine(resolved: Option<&Resolved>, arguments: &cli::Doctor) -> Result<E
     let doctor = match is_live {
         false => machine.recorded(&wanted),
         true => {
-            let programs = of_processes::programs(resolved, &host).map_err(Failure::question)?;
+            let programs = local::doctor::programs(resolved, &host).map_err(Failure::question)?;
             let found = machine.before(&wanted, programs, SPIN, &host);
             found.map_err(|stop| run::failed(stop.into()))?
         }

@@ -254,7 +254,8 @@ fn a_group_that_cannot_be_made_leaves_nothing_and_one_that_is_left_is_known() {
         assert!(!tree.0.path().join(hierarchy).join("benchwright-7-9/hotel").exists());
     }
     // The kernel's own files do not keep a group from being removed; these do.
-    assert!(!confinement.remove());
+    assert!(confinement.is_whole() && !confinement.remove());
+    assert!(!confinement.is_whole());
     remove_files(tree.0.path());
     assert!(confinement.remove());
 }

@@ -63,11 +63,10 @@ impl Arguments {
 
     /// Returns the words of the command line.
     pub fn words(&self) -> Vec<String> {
+        let first_of_script = self.0.iter().position(|(name, _)| *name == ARGUMENTS);
         let mut words = vec!["load".to_owned()];
-        for (name, value) in &self.0 {
-            if *name == ARGUMENTS && !words.iter().any(|word| word == "--") {
-                words.push("--".to_owned());
-            }
+        for (index, (name, value)) in self.0.iter().enumerate() {
+            words.extend((first_of_script == Some(index)).then(|| "--".to_owned()));
             words.extend(name.starts_with("--").then(|| (*name).to_owned()));
             match value {
                 Value::Flag => {}

@@ -250,6 +250,8 @@ fn the_check_before_a_run_sends_nothing_and_names_all_files() {
 #[test]
 fn an_option_that_a_backend_sets_comes_before_the_arguments_of_a_script() {
     let mut arguments = Arguments::default()
+        // A text that is the same as the separator is still a text.
+        .with("--body", "--".into())
         .with("--script", Value::File("/specs/a.lua".into()))
         .with(UNTIL_MISSED, Value::Flag)
         .with(SECRETS, "-".into())
@@ -261,7 +263,7 @@ fn an_option_that_a_backend_sets_comes_before_the_arguments_of_a_script() {
     arguments.files_mut().next().unwrap().clone_from(&Path::new("/load/a.lua").to_owned());
     assert_eq!(
         arguments.to_string(),
-        "load --script /load/a.lua --secrets /secrets/load.json --part #1/2 -- --until-missed /specs/a.lua"
+        "load --body -- --script /load/a.lua --secrets /secrets/load.json --part #1/2 -- --until-missed /specs/a.lua"
     );
     assert!(arguments.has(SECRETS) && !arguments.has(UNTIL_MISSED));
 }

@@ -155,7 +155,7 @@ struct Place {
 
 impl Place {
     fn make() -> Result<Place, String> {
-        let build = Build::Tests;
+        let build = Build::Release;
         if !build.make() {
             return Err("the build failed".to_owned());
         }

@@ -6,26 +6,22 @@
 mod cli;
 mod command;
 mod needed;
-mod output;
-mod pin;
 mod progress;
-mod terminal;
+mod view;
 
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, OnceLock};
 
 use clap::Parser;
 use clap::error::ErrorKind;
-use output::{Exit, Failure};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
+use console::output::{self, Exit, Failure};
+use console::signals;
 
 use crate::cli::{Cli, Command};
 
 /// Runs the program by its arguments; returns its exit code.
 pub fn main() -> ExitCode {
     output::explain_panics();
-    end_by_signals();
+    signals::end_at_once();
     let run = std::panic::AssertUnwindSafe(run);
     std::panic::catch_unwind(run).unwrap_or(ExitCode::from(Exit::NoAnswer as u8))
 }
@@ -33,7 +29,7 @@ pub fn main() -> ExitCode {
 fn run() -> ExitCode {
     if let Some(original) = as_original() {
         let (name, arguments) = original;
-        return command::wrk::wrk(&name, &arguments);
+        return generator::wrk::wrk(&name, &arguments);
     }
     let exit = match Cli::try_parse() {
         Ok(cli) => dispatch(cli),
@@ -65,10 +61,10 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Plan(arguments) => command::run::plan(&arguments),
         Command::Resume(arguments) => command::run::resume(&arguments),
         Command::Report(arguments) => command::report::report(&arguments),
-        Command::Load(arguments) => command::load::load(&arguments),
-        Command::Merge(arguments) => command::merge::merge(&arguments),
-        Command::Receive(arguments) => command::receive::receive(&arguments),
-        Command::Join(arguments) => command::join::join(&arguments),
+        Command::Load(arguments) => generator::load::load(&arguments),
+        Command::Merge(arguments) => generator::merge::merge(&arguments),
+        Command::Receive(arguments) => generator::receive::receive(&arguments),
+        Command::Join(arguments) => generator::join::join(&arguments),
         Command::Rerun(arguments) => command::run::rerun(&arguments),
         Command::Explain(arguments) => command::explain::explain(&arguments),
         Command::Advise(arguments) => command::explain::advise(&arguments),
@@ -79,7 +75,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Analyse(arguments) => command::analyse::analyse(&arguments),
         // `main` handles these before clap reads the arguments.
         Command::Wrk(_) | Command::Wrk2(_) => unreachable!("`main` has run wrk and wrk2"),
-        Command::Reference(arguments) => command::reference::reference(&arguments),
+        Command::Reference(arguments) => generator::reference::reference(&arguments),
         Command::App(arguments) => command::app::app(&arguments),
         Command::Doctor(arguments) => command::doctor::doctor(&arguments),
         Command::Clean(arguments) => command::run::clean(&arguments),
@@ -105,44 +101,4 @@ fn refuse(error: &clap::Error) -> ExitCode {
             ExitCode::from(code as u8)
         }
     }
-}
-
-/// The signals that ask a program to end.
-const ENDING: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
-
-/// True until a command handles these signals itself.
-static UNHANDLED: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
-static INTERRUPTED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
-
-/// Lets the signals that ask a program to end do so at once, as long as no command handles them itself: with the exit
-/// code of the table. Ctrl-C needs nothing, as a shell has this code for a program that it ends. A file beyond the
-/// limit of its size is an error, and not the end.
-fn end_by_signals() {
-    let exit = Exit::Interrupted as i32;
-    let register =
-        |signal| signal_hook::flag::register_conditional_shutdown(signal, exit, UNHANDLED.clone());
-    let mut others = ENDING.into_iter().filter(|signal| *signal != SIGINT);
-    let registered = others.try_for_each(|signal| register(signal).map(drop));
-    let registered = registered.and_then(|()| signal_hook::flag::register(SIGXFSZ, Arc::default()));
-    registered.expect("these signals can be handled");
-}
-
-/// Returns a flag that these signals set from now on; a second Ctrl-C ends the process at once.
-fn interrupted() -> Arc<AtomicBool> {
-    let flag = INTERRUPTED.get_or_init(|| {
-        let flag = Arc::new(AtomicBool::new(false));
-        let exit = Exit::Interrupted as i32;
-        let second = signal_hook::flag::register_conditional_shutdown(SIGINT, exit, flag.clone());
-        let register = |signal| signal_hook::flag::register(signal, flag.clone()).map(drop);
-        let registered = second.and_then(|_| ENDING.into_iter().try_for_each(register));
-        registered.expect("these signals can be handled");
-        UNHANDLED.store(false, Ordering::SeqCst);
-        flag
-    });
-    flag.clone()
-}
-
-/// Returns true once a command that handles these signals itself was asked to end.
-fn is_interrupted() -> bool {
-    INTERRUPTED.get().is_some_and(|flag| flag.load(Ordering::Relaxed))
 }

@@ -1,19 +1,34 @@
 //! Shows the events of a run: on a terminal as a view, elsewhere as lines; and its live figures to a
 //! Prometheus.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
+
+use clap::Args;
+use console::view::{self, Common, Shown};
 
 use lab::Host;
 use lab::progress::{Event, Progress};
 use net::clock;
 
-use crate::cli::Watched;
-use crate::output::{self, Failure};
-use crate::terminal::{self, Common, Experiment, Shown};
+use crate::view::Experiment;
+use console::output::{self, Failure};
 
 use metrics::Metrics;
 
 mod metrics;
+
+/// The ways to watch a run.
+#[derive(Args, Debug)]
+pub(crate) struct Watched {
+    /// Lines only, without the view that takes the terminal
+    #[arg(long)]
+    pub(crate) no_tui: bool,
+    /// Show the live figures to a Prometheus at http://ADDRESS:PORT/metrics while the run lasts;
+    /// port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) metrics: Option<SocketAddr>,
+}
 
 /// The places where the events of a run are shown, until this is dropped.
 pub(crate) struct Watcher {
@@ -42,7 +57,7 @@ impl Watcher {
             Place::View(shown) => Some(shown.shared()),
         };
         move |line: &str| match &view {
-            Some(view) => terminal::lock(view).tell(line.to_owned(), clock::now()),
+            Some(view) => view::lock(view).tell(line.to_owned(), clock::now()),
             None => output::error(line),
         }
     }
@@ -52,14 +67,14 @@ impl Watcher {
         if let Place::View(shown) = self.place {
             let view = shown.shared();
             drop(shown);
-            terminal::lock(&view).take_lines().iter().for_each(|line| output::error(line));
+            view::lock(&view).take_lines().iter().for_each(|line| output::error(line));
         }
     }
 }
 
 impl Place {
     fn begin(only_lines: bool, host: &Host) -> Place {
-        if only_lines || !terminal::is_usable() {
+        if only_lines || !view::is_usable() {
             return Place::Lines(Transcript::default());
         }
         let common = Common::from_environment();

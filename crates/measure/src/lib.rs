@@ -6,6 +6,7 @@
 pub mod balance;
 pub mod capacity;
 pub mod comparison;
+pub mod cpus;
 pub mod estimate;
 pub mod histogram;
 pub mod offset;

@@ -7,6 +7,9 @@ use clap::{Arg, CommandFactory};
 use expect_test::expect;
 use lab::spec::generator::{self, Origin, options};
 use lab::spec::{self, Resolved};
+use load::network::Wanted;
+use measure::{Nanos, Rate};
+use net::Timer;
 
 use super::*;
 

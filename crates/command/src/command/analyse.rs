@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use measure::Share;
 
 use measure::quantity::{counted, probability};
 use results::analysis::{self, Analysis, Figures, Metric, Pair, Row, Trials};
 use results::regular;
 
-use crate::cli::{Analyse, Rows};
-use crate::output::{self, Exit, Failure};
+use console::output::{self, Exit, Failure};
 
 #[cfg(test)]
 mod tests;
@@ -26,6 +28,51 @@ const SMALLEST: f64 = 1e-100;
 
 const ROW_FOR_EACH_TRIAL: &str = "requests of one trial resemble each other, so a test that takes them for trials finds \
      differences that are not there; write a row for each trial, with its p50 and p99";
+
+#[derive(Args, Debug)]
+#[command(
+    after_long_help = "The table is a CSV file with a line of column names and a line for each trial, in the order \
+                        in which they ran, whatever tool measured them:\n\n  \
+                        replicas,logins,p99\n  \
+                        1,606,13.5\n  \
+                        2,1068,15.2\n\n  \
+                        benchwright analyse trials.csv --by replicas --metrics logins,p99 --requests 15000\n\n\
+                        For each level and metric: the mean, the relative standard deviation (RSD) with its 95 % \
+                        interval, Shamos' robust estimate of it, the RSD that chance alone gives (for a \
+                        percentile, with --requests and a lower percentile among the metrics), the test for a \
+                        trend, and outliers. For each two levels: the ratio with its interval, and the test of \
+                        their spreads. Nothing is left out."
+)]
+pub(crate) struct Analyse {
+    /// The table of trials
+    #[arg(value_name = "FILE.csv")]
+    pub(crate) file: PathBuf,
+    /// The column with the level of each trial: a version, a stage, a number of replicas
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) by: String,
+    /// The columns to analyse; percentiles are named p50, p99, p99.9 (or p999, p99_9)
+    #[arg(long, value_name = "A,B", required = true, value_delimiter = ',')]
+    pub(crate) metrics: Vec<String>,
+    /// The number of requests of each trial: it shows which percentiles they support
+    #[arg(long, value_name = "N")]
+    pub(crate) requests: Option<u64>,
+    /// The meaning of a row; asked for where a level has more than 100. Requests are refused, with what to write instead
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) rows: Option<Rows>,
+    /// The difference that matters
+    #[arg(long, value_name = "SHARE", default_value = "3%")]
+    pub(crate) margin: Share,
+    /// Print a JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The meaning of a row of a table.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Rows {
+    Trials,
+    Requests,
+}
 
 pub(crate) fn analyse(arguments: &Analyse) -> Result<Exit, Failure> {
     let Analyse { file, by, metrics, requests, margin, rows, json } = arguments;

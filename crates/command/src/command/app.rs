@@ -4,9 +4,17 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use anyhow::Context;
+use clap::Args;
 
-use crate::cli::App;
-use crate::output::{Exit, Failure};
+use console::output::{Exit, Failure};
+
+#[derive(Args, Debug)]
+#[command(disable_help_flag = true)]
+pub(crate) struct App {
+    /// The application and its arguments: `hotel all-in-one --listen 127.0.0.1:0`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "NAME …")]
+    pub(crate) arguments: Vec<String>,
+}
 
 pub(crate) fn app(arguments: &App) -> Result<Exit, Failure> {
     let failed = |error: anyhow::Error| Failure { exit: Exit::Question, error };

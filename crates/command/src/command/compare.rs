@@ -1,26 +1,69 @@
 //! `benchwright compare`: whether one version is better than another.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 
+use clap::Args;
 use lab::comparison::{change, changes, effect_in_words, in_words, is_censored};
 use lab::past::Past;
 use measure::Share;
 use measure::quantity::probability;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
-use results::Comparison;
 use results::answer::{failing_in_words, validity_in_words};
 use results::comparison::{Compared, Difference, Shift, Verdict};
 use results::journal::{Entry, Purpose, Status};
+use results::{Comparison, Metric};
 
 use super::run::failed;
-use crate::cli::Compare;
-use crate::output::{self, Exit, Failure};
+use console::output::{self, Exit, Failure};
 
 #[cfg(test)]
 mod tests;
 
 /// The margin where no spec states one.
 const MARGIN: f64 = 0.03;
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Exit codes: 0 better or equivalent, 1 worse, 3 undecided.",
+    after_long_help = "B is judged by A. A metric is\n  \
+        worse or better  if the interval of the ratio excludes 1 and the ratio is beyond the margin,\n  \
+        equivalent       if the interval lies within the margin on both sides,\n  \
+        undecided        otherwise: about so many more blocks are needed.\n\
+        A search that found only a bound (\"at least 300/s\") counts with both ends of what it leaves open.\n\n\
+        The best comparison is one experiment with a factor of two levels, whose trials run in random \
+        blocks, so that a drift of the machine meets both alike:\n\n  \
+        factors: {version: {levels: [{name: old, set: {…}}, {name: new, set: {…}}]}}\n  \
+        repeat: {trials: 10, order: {blocks: 4}}\n  \
+        compare: {metrics: [p99], margin: 3%}\n\n  \
+        benchwright compare results/versions-2026-11-24-1012\n\n\
+        Two directories ran one after the other: then what differs between their machines is listed first, and a \
+        drift can look like a difference.\n\n\
+        Exit codes: 0 better or equivalent, 1 worse, 3 undecided."
+)]
+pub(crate) struct Compare {
+    /// A results directory: of the version to compare with, or of both if its spec has `compare`
+    pub(crate) a: PathBuf,
+    /// The results directory of the version that is judged
+    pub(crate) b: Option<PathBuf>,
+    /// The metrics that decide: completed, goodput, p50, p90, p99, p99.9, capacity,
+    /// maximum_throughput; of events delivery_p50, delivery_p90, delivery_p99, delivery_p99.9,
+    /// delivery_p99.99, lost, duplicated [default: those of the spec, or what its question asks for]
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(crate) metrics: Vec<Metric>,
+    /// The difference that matters [default: that of the spec, or 3%]
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) margin: Option<Share>,
+    /// Print a JSON document
+    #[arg(long, conflicts_with_all = ["markdown", "junit"])]
+    pub(crate) json: bool,
+    /// Print Markdown, for a pull request
+    #[arg(long, conflicts_with = "junit")]
+    pub(crate) markdown: bool,
+    /// Print JUnit XML, for a CI server
+    #[arg(long)]
+    pub(crate) junit: bool,
+}
 
 pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     let Compare { a, b, metrics, margin, json, markdown, junit } = arguments;

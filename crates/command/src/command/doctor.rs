@@ -1,10 +1,11 @@
 //! `benchwright doctor`: checks whether this machine, or the place of an experiment, is fit to
 //! measure, and changes the settings of this machine for a time.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::Ordering;
 
+use clap::Args;
 use k8s::Kubernetes;
 use lab::backend::Backend;
 use lab::doctor::fix::{self, Applied, Real, Setting};
@@ -18,10 +19,49 @@ use results::Doctor;
 use results::doctor::{Check, State};
 
 use super::run;
-use crate::cli;
-use crate::output::{self, Exit, Failure};
+use console::output::{self, Exit, Failure};
 
-pub(crate) fn doctor(arguments: &cli::Doctor) -> Result<Exit, Failure> {
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Without SPEC this machine is checked; with SPEC what it runs on: this machine for the \
+                        CPUs of its roles, or a cluster.\n\n\
+                        --fix sets the governor and the energy preference to performance, huge pages to \
+                        madvise, and KSM, the NMI watchdog, NUMA balancing and early swapping off; it raises \
+                        net.core.somaxconn, moves interrupts from the CPUs of the role sut to those without a \
+                        role, and turns turbo off if SPEC requires local.turbo. What stood there is first in \
+                        /run/benchwright/doctor.json, so --restore puts it back after a crash too.\n\n  \
+                        sudo benchwright doctor --fix -- benchwright run experiments/hello.yaml\n\n\
+                        Exits with 1 if a strict experiment would be refused: by an error that the spec \
+                        does not allow, or by a check that it requires and that is not known to be \
+                        good. Checks that need a file or a right which is missing are unknown, and name it."
+)]
+pub(crate) struct Options {
+    /// The experiment, as a YAML file [default: none, this machine is checked]
+    pub(crate) spec: Option<PathBuf>,
+    /// Apply one of the spec's own profiles; several are applied in order
+    #[arg(long, value_name = "NAME", requires = "spec")]
+    pub(crate) profile: Vec<String>,
+    /// Change one value of the spec
+    #[arg(long, value_name = "PATH=VALUE", requires = "spec")]
+    pub(crate) set: Vec<String>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Read the files of a machine below this folder, where proc and sys were recorded
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    pub(crate) root: PathBuf,
+    /// First change what can be changed safely, until --restore or the end of COMMAND
+    #[arg(long, conflicts_with = "restore")]
+    pub(crate) fix: bool,
+    /// Put back what --fix has changed, also after a crash; nothing is checked
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) restore: bool,
+    /// With --fix: a command to run with the changed settings, which are put back at its end
+    #[arg(last = true, value_name = "COMMAND", requires = "fix", conflicts_with = "json")]
+    pub(crate) command: Vec<String>,
+}
+
+pub(crate) fn doctor(arguments: &Options) -> Result<Exit, Failure> {
     if !arguments.root.is_dir() {
         let root = arguments.root.display();
         return Err(Failure::question(format!("there is no folder {root}; --root names one")));
@@ -31,7 +71,7 @@ pub(crate) fn doctor(arguments: &cli::Doctor) -> Result<Exit, Failure> {
     }
     let resolved = arguments.spec.as_ref().map(|spec| {
         let (spec, profile, set) = (spec.clone(), arguments.profile.clone(), arguments.set.clone());
-        run::resolve(&cli::Plan { spec, profile, set })
+        run::resolve(&run::Plan { spec, profile, set })
     });
     let resolved = resolved.transpose()?;
     match resolved.as_ref().map(|resolved| resolved.spec.where_.backend) {
@@ -61,7 +101,7 @@ fn check_names(known: &[&str], resolved: &Resolved) -> Result<(), Failure> {
     checked.map_err(|error| Failure::question(error.to_string()))
 }
 
-fn one_machine(resolved: Option<&Resolved>, arguments: &cli::Doctor) -> Result<Exit, Failure> {
+fn one_machine(resolved: Option<&Resolved>, arguments: &Options) -> Result<Exit, Failure> {
     let host = run::host()?;
     let root = &*arguments.root;
     let is_live = root == Path::new("/");

@@ -1,15 +1,36 @@
 //! `benchwright explain` and `advise`: why a run says what it says, and what to change.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 
+use clap::Args;
 use lab::past::Past;
 use lab::{advice, explanation};
 use results::Answer;
 use results::explanation::{ADVICE, Advice, Advised, EXPLANATION, Explanation, Sentence};
 
 use super::run::failed;
-use crate::cli::{Advise, Explain};
-use crate::output::{self, Exit, Failure};
+use console::output::{self, Exit, Failure};
+
+#[derive(Args, Debug)]
+pub(crate) struct Explain {
+    /// A results directory
+    pub(crate) directory: PathBuf,
+    /// The number of a trial; without it the verdict of the run is explained
+    pub(crate) trial: Option<u32>,
+    /// Print a JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Advise {
+    /// A results directory
+    pub(crate) directory: PathBuf,
+    /// Print a JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 pub(crate) fn explain(arguments: &Explain) -> Result<Exit, Failure> {
     let Explain { directory, trial, json } = arguments;

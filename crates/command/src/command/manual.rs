@@ -3,15 +3,54 @@
 //! arguments.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use clap::CommandFactory;
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
 
-use crate::cli::{Cli, Completions, Man};
-use crate::output::{self, Exit, Failure};
+use crate::cli::Cli;
+use console::output::{self, Exit, Failure};
 
 #[cfg(test)]
 mod tests;
+
+pub(crate) const OF_SCHEMA: &str = "\
+Editors with the YAML language server (VS Code with the YAML extension, Neovim, Emacs, Helix and
+others) read the path of a schema, relative to the file, in its first line:
+
+  benchwright schema > experiment.schema.json
+  # yaml-language-server: $schema=experiment.schema.json
+
+The schema knows the fields and the form of their values. Rules between fields are checked by
+`benchwright plan`.";
+
+pub(crate) const OF_COMPLETIONS: &str = "\
+A shell reads the script where it expects scripts of its users:
+
+  bash        benchwright completions bash > ~/.local/share/bash-completion/completions/benchwright
+  zsh         benchwright completions zsh > FOLDER/_benchwright, a folder of $fpath
+  fish        benchwright completions fish > ~/.config/fish/completions/benchwright.fish
+  elvish      benchwright completions elvish >> ~/.config/elvish/rc.elv
+  powershell  benchwright completions powershell >> $PROFILE";
+
+pub(crate) const OF_MAN: &str = "\
+`man` finds the pages in a folder that it searches:
+
+  benchwright man ~/.local/share/man/man1
+  man benchwright-load";
+
+#[derive(Args, Debug)]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: Shell,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Man {
+    /// The folder of the pages, which is made if it does not exist
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+}
 
 pub(crate) fn schema() -> Result<Exit, Failure> {
     output::result(&output::json(&lab::spec::schema()))?;

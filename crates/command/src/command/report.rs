@@ -1,10 +1,18 @@
 //! `benchwright report`: writes a results directory as a page.
 
+use std::path::PathBuf;
+
+use clap::Args;
 use lab::past::Past;
 use results::Directory;
 
-use crate::cli::Report;
-use crate::output::{self, Exit, Failure};
+use console::output::{self, Exit, Failure};
+
+#[derive(Args, Debug)]
+pub(crate) struct Report {
+    /// A results directory; its report.html is written again
+    pub(crate) directory: PathBuf,
+}
 
 pub(crate) fn report(arguments: &Report) -> Result<Exit, Failure> {
     let directory = Directory::open(&arguments.directory).map_err(Failure::question)?;

@@ -1,21 +1,42 @@
 //! `benchwright reproducibility`: how far equal trials lie apart.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 
+use clap::Args;
 use lab::past::Past;
 use measure::Share;
-use results::Reproduced;
 use results::analysis::Code;
 use results::reproducibility::{Document, SCHEMA};
+use results::{Metric, Reproduced};
 
 use super::analyse;
 use super::compare::failing;
 use super::run::failed;
-use crate::cli::Reproducibility;
-use crate::output::{self, Exit, Failure};
+use console::output::{self, Exit, Failure};
 
 #[cfg(test)]
 mod tests;
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "For at least three valid trials at one load, or three equal searches: the mean, the relative \
+                  standard deviation (RSD) with its 95 % interval, Shamos' robust estimate of it, the RSD that \
+                  chance alone gives (floor), the test for a trend, and outliers. Nothing is left out.\n\n\
+                  Exit codes: 0 a spread was printed, 3 none is known."
+)]
+pub(crate) struct Reproducibility {
+    /// A results directory
+    pub(crate) directory: PathBuf,
+    /// Only these metrics: completed, goodput, p50, p90, p99, p99.9, capacity, maximum_throughput; of
+    /// events delivery_p50, delivery_p90, delivery_p99, delivery_p99.9, delivery_p99.99, lost,
+    /// duplicated
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(crate) metrics: Vec<Metric>,
+    /// Print a JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 pub(crate) fn reproducibility(arguments: &Reproducibility) -> Result<Exit, Failure> {
     let Reproducibility { directory, metrics, json } = arguments;

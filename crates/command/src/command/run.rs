@@ -1,6 +1,8 @@
 //! `benchwright run`, `plan`, `resume`, `rerun` and `clean`: experiments.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
 
 use k8s::Kubernetes;
 use lab::backend::simulated::Simulated;
@@ -14,9 +16,84 @@ use results::answer::Verdict;
 use results::directory::Readers;
 use results::{Answer, Directory};
 
-use crate::cli::{self, Clean, Plan, Rerun, Resume, Run, Watched};
-use crate::output::{self, Exit, Failure};
-use crate::progress::Watcher;
+use crate::progress::{Watched, Watcher};
+use console::output::{self, Exit, Failure};
+
+#[derive(Args, Debug)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) spec: Plan,
+    #[command(flatten)]
+    pub(crate) out: Out,
+    /// Print the answer as one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) watched: Watched,
+}
+
+/// The results of a run.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Out {
+    /// The results directory [default: results/NAME-DATE]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Let others read the results [default: only you, as they may hold what the service answered]
+    #[arg(long)]
+    pub(crate) shared: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Plan {
+    /// The experiment, as a YAML file
+    pub(crate) spec: PathBuf,
+    /// Apply one of the spec's own profiles; several are applied in order
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Vec<String>,
+    /// Change one value of the spec, recorded in the results: --set phases.measure.time=2s
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub(crate) set: Vec<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Clean {
+    /// Clean a cluster, not this machine; runs that are alive keep what is theirs
+    #[arg(long)]
+    pub(crate) cluster: bool,
+    /// The cluster's configuration [default: KUBECONFIG, ~/.kube/config, or the pod's own]
+    #[arg(long, value_name = "FILE", requires = "cluster")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// The context in it [default: the current one]
+    #[arg(long, value_name = "NAME", requires = "cluster")]
+    pub(crate) context: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Resume {
+    /// The results directory of the run
+    pub(crate) directory: PathBuf,
+    /// Change the budget of the run, and nothing else: --set budget.trials=60
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Print the answer as one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) watched: Watched,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Rerun {
+    /// A results directory: its spec, with its profile and settings, is run with the programs of now
+    pub(crate) directory: PathBuf,
+    #[command(flatten)]
+    pub(crate) out: Out,
+    /// Print the answer as one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) watched: Watched,
+}
 
 pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     let resolved = resolve(&arguments.spec)?;
@@ -57,7 +134,7 @@ pub(crate) fn rerun(arguments: &Rerun) -> Result<Exit, Failure> {
     conclude(ended, arguments.json)
 }
 
-fn out(arguments: &cli::Out) -> experiment::Out {
+fn out(arguments: &Out) -> experiment::Out {
     let readers = if arguments.shared { Readers::Shared } else { Readers::Owner };
     experiment::Out { path: arguments.out.clone(), readers }
 }
@@ -80,7 +157,7 @@ pub(crate) fn clean(arguments: &Clean) -> Result<Exit, Failure> {
     let removed = match arguments.cluster {
         true => {
             let (kubeconfig, context) = (&arguments.kubeconfig, &arguments.context);
-            let interrupted = crate::interrupted();
+            let interrupted = console::signals::interrupted();
             Kubernetes::clean(kubeconfig.as_deref(), context.as_deref(), interrupted)
                 .map_err(|stop| failed(stop.into()))?
         }
@@ -112,7 +189,7 @@ fn backend(
 pub(super) fn host() -> Result<Host, Failure> {
     let own = std::env::current_exe()
         .map_err(|error| Failure::no_answer(format!("finding the own executable: {error}")))?;
-    let interrupted = crate::interrupted();
+    let interrupted = console::signals::interrupted();
     Ok(Host { interrupted, ..Host::new(own, env!("CARGO_PKG_VERSION")) })
 }
 

@@ -22,7 +22,7 @@ use results::said::Quantiles;
 
 use self::server::Server;
 use crate::needed::{self, Needed, Strand};
-use crate::output::{self, Failure};
+use console::output::{self, Failure};
 
 mod server;
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::ops::Deref;
 
+use measure::cpus::{Cpus, Pin};
 use measure::quantity::ParseError;
 use measure::{Bytes, Nanos, Rate, Share};
 use serde::de::{Deserializer, Error, Visitor};
@@ -151,72 +152,23 @@ impl fmt::Display for Growth {
     }
 }
 
-/// A list of CPUs as the kernel writes it: `0`, `0-3`, `0,2-3`. Ascending, without repetition.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Cpus(pub Vec<u32>);
-
-/// A limit above the CPUs of any machine, so that a list stays bounded.
-const MOST_CPUS: u32 = 8192;
-
 impl Literal for Cpus {
     fn read(text: &str) -> Result<Cpus, ParseError> {
-        let wrong = || ParseError::new(text, "list of CPUs", "0, 0-3 or 0,2-3");
-        let mut cpus = Vec::new();
-        for part in text.split(',') {
-            let (first, last) = part.split_once('-').unwrap_or((part, part));
-            let number = |text: &str| text.trim().parse::<u32>().ok().filter(|&n| n < MOST_CPUS);
-            let (first, last) = number(first).zip(number(last)).ok_or_else(wrong)?;
-            if last < first {
-                return Err(wrong());
-            }
-            cpus.extend(first..=last);
-        }
-        cpus.sort_unstable();
-        cpus.dedup();
-        Ok(Cpus(cpus))
+        text.parse()
     }
 
     fn write(&self) -> String {
-        let runs = self.0.chunk_by(|a, b| a + 1 == *b);
-        let texts = runs.map(|run| match run {
-            [one] => one.to_string(),
-            _ => format!("{}-{}", run[0], run[run.len() - 1]),
-        });
-        texts.collect::<Vec<_>>().join(",")
+        self.to_string()
     }
-}
-
-impl fmt::Display for Cpus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.write())
-    }
-}
-
-/// The CPUs that the generator's shards are kept on: `auto`, `off`, or one of a list.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Pin {
-    Auto,
-    Off,
-    To(Cpus),
 }
 
 impl Literal for Pin {
     fn read(text: &str) -> Result<Pin, ParseError> {
-        match text {
-            "auto" => Ok(Pin::Auto),
-            "off" => Ok(Pin::Off),
-            list => Cpus::read(list)
-                .map(Pin::To)
-                .map_err(|_| ParseError::new(text, "place of shards", "auto, off or 0,2-3")),
-        }
+        text.parse()
     }
 
     fn write(&self) -> String {
-        match self {
-            Pin::Auto => "auto".to_owned(),
-            Pin::Off => "off".to_owned(),
-            Pin::To(cpus) => cpus.write(),
-        }
+        self.to_string()
     }
 }
 

@@ -1,0 +1,133 @@
+//! The output of the process: results on stdout, everything else on stderr, and the exit code.
+//!
+//! Texts may hold what a service, a script or somebody's results say. A terminal obeys control characters,
+//! so none is printed as such.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
+
+use results::said::Said;
+
+pub use stream::{Stream, check_place, create, replace};
+
+mod stream;
+#[cfg(test)]
+mod tests;
+
+/// The exit code, which a shell can branch on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Exit {
+    /// Done, and the answer is yes.
+    Answered = 0,
+    /// Done, and the answer is no.
+    No = 1,
+    /// The arguments or the spec are wrong: nothing was sent.
+    Question = 2,
+    /// There is no trustworthy answer.
+    NoAnswer = 3,
+    /// Interrupted; what was finished is kept.
+    Interrupted = 130,
+}
+
+/// The error of a command that has no result.
+#[derive(Debug)]
+pub struct Failure {
+    pub exit: Exit,
+    pub error: anyhow::Error,
+}
+
+impl Failure {
+    pub fn question(message: impl fmt::Display) -> Failure {
+        Failure { exit: Exit::Question, error: anyhow::anyhow!("{message}") }
+    }
+
+    pub fn no_answer(message: impl fmt::Display) -> Failure {
+        Failure { exit: Exit::NoAnswer, error: anyhow::anyhow!("{message}") }
+    }
+}
+
+/// Writes the result. A closed pipe is not a failure.
+pub fn result(text: &str) -> Result<(), Failure> {
+    match Stream::Stdout.write_all(harmless(text).as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+            let error = anyhow::anyhow!("interrupted while nobody read the result");
+            Err(Failure { exit: Exit::Interrupted, error })
+        }
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::no_answer(format!("writing the result: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a line for people.
+pub fn error(line: &str) {
+    // If this cannot be written either, the error cannot be reported.
+    let _ = Stream::Stderr.write_all(format!("{}\n", harmless(line)).as_bytes());
+}
+
+/// Writes a line for the program that started this one.
+pub fn said(said: &Said) {
+    error(&serde_json::to_string(said).expect("it is plain data"));
+}
+
+/// Writes a line that the next one overwrites; only on a terminal.
+pub fn transient(line: &str) {
+    if is_terminal() {
+        let _ = Stream::Stderr.write_all(format!("\r\x1b[K{}", harmless(line)).as_bytes());
+    }
+}
+
+/// Removes the transient line.
+pub fn clear() {
+    transient("");
+}
+
+pub fn is_terminal() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// Returns a document as text.
+pub fn json(document: &impl serde::Serialize) -> String {
+    let text = serde_json::to_string_pretty(document).expect("results are plain data");
+    format!("{text}\n")
+}
+
+/// Returns a text with control characters written out, as `\u001b`: so a JSON document stays one. Those that
+/// change the direction of a text are among them. Ends of lines and tabs stay, and so do all texts without
+/// others.
+fn harmless(text: &str) -> Cow<'_, str> {
+    let turns = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let is_kept = |c: char| !(c.is_control() || turns(c)) || matches!(c, '\n' | '\t');
+    if text.chars().all(is_kept) {
+        return Cow::Borrowed(text);
+    }
+    let mut harmless = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        // Both of them end a line.
+        match is_kept(c) || (c == '\r' && rest.peek() == Some(&'\n')) {
+            true => harmless.push(c),
+            false => harmless += &format!("\\u{:04x}", u32::from(c)),
+        }
+    }
+    Cow::Owned(harmless)
+}
+
+/// Explains what a panic means to the user. Other threads, and what the caller holds, still end in order.
+pub fn explain_panics() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let text = panic.payload_as_str().unwrap_or_default();
+        if text.starts_with("failed to spawn thread") {
+            error(
+                "error: this machine allows no further thread; raise the limit of processes (`ulimit -u`, \
+                 or `pids.max` of the control group)",
+            );
+        } else {
+            usual(panic);
+            error("error: this is a fault of benchwright; please report it with the lines above");
+        }
+    }));
+}

@@ -1,0 +1,143 @@
+//! Standard output and standard error, of which others may stop reading: a terminal by Ctrl-S, a pipe by a reader that
+//! hangs. Who asks this process to end must not wait for them.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use measure::Nanos;
+use net::clock;
+use nix::errno::Errno;
+use nix::libc;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::unistd::{AccessFlags, access};
+use results::regular;
+
+/// As much as a pipe takes at once when it takes anything (POSIX, `PIPE_BUF`).
+const PIECE: usize = 4096;
+/// The wait for room, or for a reader, before an interruption is looked for, in milliseconds.
+const WAIT: u16 = 100;
+
+/// One of both streams, without a buffer.
+#[derive(Clone, Copy, Debug)]
+pub enum Stream {
+    Stdout,
+    Stderr,
+}
+
+impl Stream {
+    fn write_to(self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Stream::Stdout => write_all(io::stdout().as_fd(), bytes),
+            Stream::Stderr => write_all(io::stderr().as_fd(), bytes),
+        }
+    }
+
+    /// True once nobody read it after an interruption: then it stays so.
+    fn is_given_up(self) -> &'static AtomicBool {
+        static STREAMS: [AtomicBool; 2] = [AtomicBool::new(false), AtomicBool::new(false)];
+        &STREAMS[self as usize]
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.is_given_up().load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        let written = self.write_to(bytes);
+        if written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut) {
+            self.is_given_up().store(true, Ordering::Relaxed);
+        }
+        written.map(|()| bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes all bytes; an interruption ends the wait for a reader that does not read (`TimedOut`).
+fn write_all(to: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<()> {
+    for mut piece in bytes.chunks(PIECE) {
+        while !piece.is_empty() {
+            await_room(to)?;
+            match nix::unistd::write(to, piece) {
+                Ok(written) => piece = &piece[written..],
+                Err(Errno::EINTR | Errno::EAGAIN) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn await_room(to: BorrowedFd<'_>) -> io::Result<()> {
+    loop {
+        let mut polled = [PollFd::new(to, PollFlags::POLLOUT)];
+        match poll(&mut polled, PollTimeout::from(WAIT)) {
+            Ok(0) if crate::signals::is_interrupted() => return Err(io::ErrorKind::TimedOut.into()),
+            Ok(0) | Err(Errno::EINTR) => {}
+            Ok(_) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Creates a file that the user names for what is written as it comes. A pipe waits for its reader, unless this is
+/// interrupted.
+pub fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    let mut is_told = false;
+    loop {
+        match options.custom_flags(libc::O_NONBLOCK).open(path) {
+            // With a reader nothing waits here.
+            Ok(_there) => return options.custom_flags(0).open(path),
+            Err(error) if error.raw_os_error() != Some(libc::ENXIO) => return Err(error),
+            Err(_) if crate::signals::is_interrupted() => {
+                return Err(io::Error::other("interrupted: nobody reads this pipe"));
+            }
+            Err(_) => {}
+        }
+        if !is_told {
+            super::error(&format!("waiting for a reader of {}", path.display()));
+            is_told = true;
+        }
+        clock::sleep_until(clock::now() + Nanos::from_millis(u64::from(WAIT)));
+    }
+}
+
+/// Fails if [`replace`] will: before work whose result would be lost.
+pub fn check_place(path: &Path) -> io::Result<()> {
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => return Err(io::Error::other("it is a folder")),
+        Ok(_) if access(path, AccessFlags::W_OK).is_ok() => return Ok(()),
+        Ok(_) | Err(_) => {}
+    }
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let folder = regular::folder_of(&target);
+    match std::fs::metadata(folder)?.is_dir() {
+        true => Ok(access(folder, AccessFlags::W_OK)?),
+        false => Err(io::Error::other(format!("{} is not a folder", folder.display()))),
+    }
+}
+
+/// Writes a whole file that the user names: a reader sees the old or the new contents, never a part. What is not a
+/// regular file is written as it is.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let as_it_is = || write_all(create(path)?.as_fd(), bytes);
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        return as_it_is();
+    }
+    // A link of the user's own stays one.
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    match regular::replace(&target, bytes) {
+        // A file that may be written in a folder that may not.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => as_it_is(),
+        written => written,
+    }
+}

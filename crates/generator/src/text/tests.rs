@@ -1,0 +1,234 @@
+use expect_test::{Expect, expect};
+use measure::Histogram;
+use results::load::{Pacing, Target};
+
+use super::*;
+
+/// Returns a load of 20,000 requests in 10 s on two targets; one request in a hundred took 20 ms.
+fn load() -> Load {
+    let times = |fast, slow| {
+        let mut histogram = Histogram::new();
+        histogram.record_n(Nanos(fast), 19_799);
+        histogram.record_n(Nanos(slow), 201);
+        Times::of(&histogram)
+    };
+    let mut load = Load {
+        pacing: Pacing::Open { arrivals: "poisson".to_owned() },
+        measured_s: 10.0,
+        ..Load::empty("benchwright")
+    };
+    load.total.counts.intended = 20_000;
+    load.total.counts.bytes_received = 3_000_000;
+    let rates = &mut load.total.rates_per_s;
+    (rates.asked, rates.offered, rates.completed) = (Some(2_000.0), 2_000.0, 2_000.0);
+    load.total.response_time = times(1_050_000, 20_000_000);
+    load.total.service_time = times(1_040_000, 19_000_000);
+    load.total.lateness = times(1_200, 900_000);
+    let of = |url: &str| Target { url: url.to_owned(), path: None, part: load.total.clone() };
+    load.targets = vec![of("http://127.0.0.1:8080/"), of("http://127.0.0.1:8081/")];
+    load
+}
+
+fn check(load: &Load, expected: Expect) {
+    expected.assert_eq(&of(load));
+}
+
+#[test]
+fn one_screen_has_the_rates_the_times_and_the_verdict() {
+    check(
+        &load(),
+        expect![[r#"
+        asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
+
+                          p50         p90         p99       p99.9      p99.99         max
+        response      1.05 ms     1.05 ms     20.0 ms     20.0 ms   (20.0 ms)     20.0 ms   counted from the intended start
+        service       1.04 ms     1.04 ms     19.0 ms     19.0 ms   (19.0 ms)     19.0 ms   counted from the sending
+        lateness      1.20 µs     1.20 µs      900 µs      900 µs    (900 µs)      900 µs   the generator's own part
+
+        http://127.0.0.1:8080/   offered 2,000/s · completed 2,000/s · p99 20.0 ms · 0 failed
+        http://127.0.0.1:8081/   offered 2,000/s · completed 2,000/s · p99 20.0 ms · 0 failed
+
+        valid. p99.9 rests on 20 requests: run 50.0 s for 100.
+    "#]],
+    );
+}
+
+#[test]
+fn a_quantile_with_much_lateness_is_an_interval() {
+    let mut load = load();
+    let mut less = Histogram::new();
+    less.record_n(Nanos(1_040_000), 19_799);
+    less.record_n(Nanos(900_000), 150);
+    less.record_n(Nanos(12_000_000), 51);
+    load.total.response_time_less_lateness = Times::of(&less);
+    load.targets[0].part.response_time_less_lateness = Times::of(&less);
+    check(
+        &load,
+        expect![[r#"
+            asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
+
+                              p50         p90             p99           p99.9            p99.99         max
+            response      1.05 ms     1.05 ms  1.04 … 20.0 ms  12.0 … 20.0 ms  (12.0 … 20.0 ms)     20.0 ms   counted from the intended start
+            service       1.04 ms     1.04 ms         19.0 ms         19.0 ms         (19.0 ms)     19.0 ms   counted from the sending
+            lateness      1.20 µs     1.20 µs          900 µs          900 µs          (900 µs)      900 µs   the generator's own part
+
+            http://127.0.0.1:8080/   offered 2,000/s · completed 2,000/s · p99 1.04 … 20.0 ms · 0 failed
+            http://127.0.0.1:8081/   offered 2,000/s · completed 2,000/s · p99 20.0 ms · 0 failed
+
+            valid. p99.9 rests on 20 requests: run 50.0 s for 100.
+        "#]],
+    );
+}
+
+#[test]
+fn quantiles_of_an_overloaded_target_are_lower_bounds() {
+    let mut load = load();
+    load.targets.pop();
+    load.ended = Some("overloaded".to_owned());
+    load.findings = vec!["overloaded: the backlog reached its bound".to_owned()];
+    check(
+        &load,
+        expect![[r#"
+        asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
+
+                          p50         p90         p99       p99.9      p99.99         max
+        response      1.05 ms     1.05 ms     20.0 ms     20.0 ms   (20.0 ms)     20.0 ms   counted from the intended start; lower bounds
+        service       1.04 ms     1.04 ms     19.0 ms     19.0 ms   (19.0 ms)     19.0 ms   counted from the sending; lower bounds
+        lateness      1.20 µs     1.20 µs      900 µs      900 µs    (900 µs)      900 µs   the generator's own part
+
+        found: overloaded: the backlog reached its bound
+        valid. p99.9 rests on 20 requests: run 50.0 s for 100.
+    "#]],
+    );
+}
+
+#[test]
+fn failures_come_first_and_a_failing_service_is_not_just_valid() {
+    let mut load = load();
+    load.targets.pop();
+    let failing = |load: &mut Load, status: u64, timeout: u64| {
+        let part = &mut load.total;
+        (part.counts.ok, part.counts.failed) = (20_000 - status - timeout, status + timeout);
+        let outcomes = [("ok", part.counts.ok), ("status", status), ("timeout", timeout)];
+        part.outcomes = outcomes.map(|(name, count)| (name.to_owned(), count)).into();
+        part.reasons = [("status: 404".to_owned(), status)].into();
+        part.failed_response_time =
+            part.response_time.clone().map(|times| Times { count: status + timeout, ..times });
+        load.targets[0].path = Some("/fast/".to_owned());
+        load.targets[0].part = part.clone();
+    };
+    failing(&mut load, 3_000, 20);
+    check(
+        &load,
+        expect![[r#"
+        failed: 404 for 3,000 of 20,000 requests to /fast/; timeout for 20 of 20,000 requests to /fast/
+        asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
+
+                          p50         p90         p99       p99.9      p99.99         max
+        response      1.05 ms     1.05 ms     20.0 ms     20.0 ms   (20.0 ms)     20.0 ms   counted from the intended start
+        service       1.04 ms     1.04 ms     19.0 ms     19.0 ms   (19.0 ms)     19.0 ms   counted from the sending
+        lateness      1.20 µs     1.20 µs      900 µs      900 µs    (900 µs)      900 µs   the generator's own part
+
+        valid measurement of a failing service. p99.9 rests on 20 requests: run 50.0 s for 100.
+    "#]],
+    );
+    failing(&mut load, 19_000, 0);
+    check(
+        &load,
+        expect![[r#"
+        failed: 404 for 19,000 of 20,000 requests to /fast/
+        asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
+
+        mostly times of failures: 19,000 of 20,000 requests failed
+                          p50         p90         p99       p99.9      p99.99         max
+        response      1.05 ms     1.05 ms     20.0 ms     20.0 ms   (20.0 ms)     20.0 ms   counted from the intended start
+        service       1.04 ms     1.04 ms     19.0 ms     19.0 ms   (19.0 ms)     19.0 ms   counted from the sending
+        lateness      1.20 µs     1.20 µs      900 µs      900 µs    (900 µs)      900 µs   the generator's own part
+
+        fails: 1,000 of 20,000 requests succeeded, fewer than half; see what was asked and what the service answers, or allow so many by --slo 'failures<=95%'
+        valid measurement of a failing service. p99.9 rests on 20 requests: run 50.0 s for 100.
+    "#]],
+    );
+    let slo = "failures<=99%".parse().unwrap();
+    load.slo = results::slo::judge(&[slo], &load.total);
+    assert!(!of(&load).contains("fails:"), "the objective decides: {}", of(&load));
+}
+
+#[test]
+fn operations_and_batches_are_shown_where_there_are_any() {
+    let mut load = load();
+    load.targets.truncate(1);
+    load.total.batch_delay = load.total.lateness.clone();
+    load.total.operations = Some(results::load::Operations {
+        count: 2_000_000,
+        completed_per_s: 200_000.0,
+        outcomes: [("ok".to_owned(), 1_999_000), ("status".to_owned(), 1_000)].into(),
+    });
+    check(
+        &load,
+        expect![[r#"
+        asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
+        operations 200,000/s · 1,999,000 ok · 1,000 status
+
+                          p50         p90         p99       p99.9      p99.99         max
+        response      1.05 ms     1.05 ms     20.0 ms     20.0 ms   (20.0 ms)     20.0 ms   counted from the intended start
+        service       1.04 ms     1.04 ms     19.0 ms     19.0 ms   (19.0 ms)     19.0 ms   counted from the sending
+        batched       1.20 µs     1.20 µs      900 µs      900 µs    (900 µs)      900 µs   the wait to be sent with others, if any
+        lateness      1.20 µs     1.20 µs      900 µs      900 µs    (900 µs)      900 µs   the generator's own part
+
+        valid. p99.9 rests on 20 requests: run 50.0 s for 100.
+    "#]],
+    );
+}
+
+/// A target that never answers: its quantiles would be those of the drain.
+#[test]
+fn waits_without_a_response_are_not_shown_as_times_of_responses() {
+    let mut load = load();
+    load.targets.pop();
+    let total = &mut load.total;
+    (total.counts.ok, total.counts.unfinished) = (0, 20_000);
+    total.unfinished_response_time = total.response_time.clone();
+    load.validity.valid = false;
+    load.validity.reasons = vec!["nothing was measured: none had a response.".to_owned()];
+    check(
+        &load,
+        expect![[r#"
+        asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
+
+        mostly waits without a response: 20,000 of 20,000 requests had none when the load ended, so these times are lower bounds
+                          p50         p90         p99       p99.9      p99.99         max
+        response      1.05 ms     1.05 ms     20.0 ms     20.0 ms   (20.0 ms)     20.0 ms   counted from the intended start
+        service       1.04 ms     1.04 ms     19.0 ms     19.0 ms   (19.0 ms)     19.0 ms   counted from the sending
+        lateness      1.20 µs     1.20 µs      900 µs      900 µs    (900 µs)      900 µs   the generator's own part
+
+        not valid: nothing was measured: none had a response.
+    "#]],
+    );
+}
+
+/// The exit code is 0, so the text must not end in a reason to distrust it.
+#[test]
+fn an_slo_that_a_late_load_meets_is_met_even_so() {
+    let mut load = load();
+    load.targets.pop();
+    (load.total.counts.ok, load.validity.valid) = (20_000, false);
+    load.total.response_time_less_lateness = load.total.response_time.clone();
+    load.slo = results::slo::judge(&["p99<=1s".parse().unwrap()], &load.total);
+    let figure = "lateness p99 900 µs, bound 105 µs".to_owned();
+    let name = results::load::LATE.to_owned();
+    load.validity.reasons = vec![format!("generator late: {figure}. Repeat it.")];
+    load.validity.gates = vec![results::load::Gate { name, passed: false, figure }];
+    let text = of(&load);
+    let (_, end) = text.split_once("slo: ").unwrap();
+    expect![[r#"
+        p99 ≤ 1 s is met: 0 of 20,000 requests over (0 %, allowed 1 %)
+        not valid: generator late: lateness p99 900 µs, bound 105 µs. Repeat it.
+        but lateness can only make responses slower, so the SLO is met even so
+    "#]]
+    .assert_eq(end);
+    assert_eq!(crate::verdict::exit(&load), Exit::Answered);
+    load.slo = results::slo::judge(&["p99<=1ms".parse().unwrap()], &load.total);
+    assert!(!of(&load).contains("even so"), "{}", of(&load));
+    assert_eq!(crate::verdict::exit(&load), Exit::NoAnswer);
+}

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::quantity::ParseError;
+use crate::number::ParseError;
 
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,7 @@ pub mod comparison;
 pub mod cpus;
 pub mod estimate;
 pub mod histogram;
+pub mod number;
 pub mod offset;
 pub mod pace;
 pub mod quantity;

@@ -5,7 +5,7 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
 use std::str::FromStr;
 
-use crate::quantity::{ParseError, split_unit};
+use crate::number::{ParseError, split_unit, three_digits};
 
 #[cfg(test)]
 mod tests;
@@ -188,13 +188,5 @@ impl fmt::Display for Nanos {
             }
         };
         f.pad(&text)
-    }
-}
-
-pub(crate) fn three_digits(x: f64) -> String {
-    match x {
-        _ if x < 9.995 => format!("{x:.2}"),
-        _ if x < 99.95 => format!("{x:.1}"),
-        _ => format!("{x:.0}"),
     }
 }

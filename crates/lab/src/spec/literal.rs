@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::ops::Deref;
 
 use measure::cpus::{Cpus, Pin};
-use measure::quantity::ParseError;
+use measure::number::ParseError;
 use measure::{Bytes, Nanos, Rate, Share};
 use serde::de::{Deserializer, Error, Visitor};
 use serde::ser::Serializer;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use measure::quantity::ParseError;
+use measure::number::ParseError;
 use measure::{Bytes, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};

@@ -1,4 +1,4 @@
-//! Errors in a file, with their location.
+//! Errors in a text, and in a file with their location.
 
 use std::fmt;
 
@@ -11,6 +11,13 @@ pub struct Error {
     /// The column in characters, from 1.
     pub column: usize,
     pub what: String,
+}
+
+/// An error in a text, with its offset in bytes.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Wrong {
+    pub(crate) at: usize,
+    pub(crate) what: String,
 }
 
 impl Error {

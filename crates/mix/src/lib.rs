@@ -57,4 +57,5 @@ pub use check::Checks;
 pub use data::{Data, MOST_DATA_BYTES};
 pub use error::Error;
 pub use mixture::{Mix, Source};
-pub use workload::{Checked, Clock, Mixed, Pool};
+pub use template::Clock;
+pub use workload::{Checked, Mixed, Pool};

@@ -7,8 +7,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
-use crate::error::Error;
-use crate::template::Wrong;
+use crate::error::{Error, Wrong};
 
 /// A line of a file, with its position for error messages.
 #[derive(Clone, Copy, Debug)]

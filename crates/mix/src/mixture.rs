@@ -10,9 +10,9 @@ use wire::http1::{Expect, asks_to_close, check_fields, check_method, check_name,
 
 use crate::check::Checks;
 use crate::data::Data;
-use crate::error::Error;
+use crate::error::{Error, Wrong};
 use crate::line::{Line, Text, Written};
-use crate::template::{Filling, Place, Template, Wrong};
+use crate::template::{Filling, Place, Template};
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use measure::Random;
 use wire::http1::{bad_in_target, bad_in_value};
 
 use crate::data::Data;
-use crate::workload::Clock;
+use crate::error::Wrong;
 use crate::zipf::{MOST_RANKS, Zipf};
 
 #[cfg(test)]
@@ -55,12 +55,8 @@ pub(crate) enum Place {
     Body,
 }
 
-/// An error in a text, with its offset in bytes.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Wrong {
-    pub(crate) at: usize,
-    pub(crate) what: String,
-}
+/// A function that returns the current time in milliseconds since 1970.
+pub type Clock = fn() -> u64;
 
 /// The values of the placeholders of one request.
 #[derive(Debug)]

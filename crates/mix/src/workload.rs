@@ -12,13 +12,10 @@ use measure::random::seed_of;
 
 use crate::check::{Checks, Search};
 use crate::mixture::Mix;
-use crate::template::Filling;
+use crate::template::{Clock, Filling};
 
 #[cfg(test)]
 mod tests;
-
-/// A function that returns the current time in milliseconds since 1970.
-pub type Clock = fn() -> u64;
 
 /// The pool of a load that a workload is for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -106,7 +106,7 @@ pub(crate) fn of(
         },
         findings: Vec::new(),
         warnings: judgement.warnings.clone(),
-        slo: results::slo::judge(context.slo, &all),
+        slo: results::verdict::judge(context.slo, &all),
         total: all,
         wrk: None,
     };

@@ -17,7 +17,7 @@ use results::found::{Found, Spread};
 use results::journal::Entry;
 use results::reproducibility::OfMetric;
 use results::speed::Usual;
-use results::{Metric, Reproduced, reproducibility};
+use results::{Metric, Reproduced, repetitions, reproducibility};
 
 use crate::comparison;
 use crate::course::Ending;
@@ -133,7 +133,7 @@ fn reproduced(plan: &Plan, journal: &[Entry], searches: &[Search]) -> Vec<Reprod
         rsd: wanted.target.rsd.0.0,
     });
     let until = plan.resolved(0).spec.repeat.until.as_ref().map(|until| until.metric);
-    reproducibility::of(journal, searches, target, until)
+    repetitions::of(journal, searches, target, until)
 }
 
 /// Returns the levels side by side, if the spec asks for their spread.
@@ -141,7 +141,7 @@ fn between_levels(plan: &Plan, journal: &[Entry]) -> Vec<Analysis> {
     let spec = &plan.resolved(0).spec;
     let margin = spec.compare.as_ref().map_or(MARGIN, |compare| compare.margin.0.0);
     match spec.reproducibility.is_some() {
-        true => reproducibility::levels::of(journal, margin),
+        true => repetitions::levels::of(journal, margin),
         false => Vec::new(),
     }
 }

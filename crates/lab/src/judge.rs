@@ -12,8 +12,8 @@ use results::evidence::{self, Evidence, Fitness, Question};
 use results::journal::{Connections, Delivery, Observed, Purpose, Status};
 use results::little::Means;
 use results::load::{DISTURBED, Pacing, SLO_MISSED};
-use results::slo::{self, Judged as JudgedSlo, Slo, Verdict};
-use results::{Little, Load, Metric, Times, failing};
+use results::slo::{Judged as JudgedSlo, Slo, Verdict};
+use results::{Little, Load, Metric, Times, failing, verdict};
 
 use crate::backend::Consumed;
 use crate::doctor::{FOREIGN, STEAL};
@@ -67,12 +67,12 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
     }
     let mut components = seconds::of(&observation.driven);
     components.monitors = observation.monitored.clone();
-    let outcome = slo::judge(&resolved.slos(), &load.total);
+    let outcome = verdict::judge(&resolved.slos(), &load.total);
     let observed = observed(observation, &components, outcome.as_ref().map(|outcome| outcome.met));
     let question = question(observation.purpose, &load.pacing, resolved);
     let (evidence, decided) = evidence::of_load(load, outcome.as_ref(), question);
     // A slow machine slows the system, too, but no gate sees it.
-    let verdict = outcome.as_ref().map(|outcome| outcome.at_bounds(&load.total));
+    let verdict = outcome.as_ref().map(|outcome| evidence::at_bounds(outcome, &load.total));
     let kept_up = load.saturated == Some(false);
     let objectives = outcome.as_ref().map_or(&[][..], |outcome| &outcome.objectives);
     let stands = evidence::of(Fitness::Slowed, verdict, kept_up, question) == Evidence::Answer

@@ -31,7 +31,7 @@ pub(super) fn digests_of(
         let bytes = fs::read(&path).map_err(|error| {
             anyhow!("cannot read {name}, {}: {}", path.display(), lab::spec::plain(&error))
         })?;
-        Ok((name, results::directory::digest(&bytes)))
+        Ok((name, results::digest::sha256(&bytes)))
     };
     files.into_iter().map(digest).collect()
 }

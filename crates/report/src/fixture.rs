@@ -266,8 +266,8 @@ fn manifest() -> Manifest {
         state: State::Open,
         resumed_after: Vec::new(),
         binaries: BTreeMap::from([
-            ("benchwright".to_owned(), results::directory::digest(b"one")),
-            ("benchwright-apps".to_owned(), results::directory::digest(b"two")),
+            ("benchwright".to_owned(), results::digest::sha256(b"one")),
+            ("benchwright-apps".to_owned(), results::digest::sha256(b"two")),
         ]),
     }
 }

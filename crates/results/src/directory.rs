@@ -25,7 +25,6 @@ use nix::unistd::geteuid;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use crate::answer::{self, Answer};
 use crate::components::{self, Components};
@@ -34,7 +33,7 @@ use crate::environment::Environment;
 use crate::journal::Entry;
 use crate::load::Load;
 use crate::manifest::{Manifest, VERSION};
-use crate::{regular, version1};
+use crate::{digest, regular, version1};
 
 pub use writer::Writer;
 
@@ -318,7 +317,7 @@ impl Directory {
     fn file_of_trial(&self, entry: &Entry, file: &str) -> Result<(String, Vec<u8>), Error> {
         let name = format!("trials/{}/{file}", entry.trial);
         let bytes = self.read_bytes(&name)?;
-        if entry.files.get(file).is_some_and(|expected| *expected != digest(&bytes)) {
+        if entry.files.get(file).is_some_and(|expected| *expected != digest::sha256(&bytes)) {
             return Err(self.error(&name, "changed since it was measured (its digest differs)"));
         }
         Ok((name, bytes))
@@ -481,11 +480,6 @@ fn entry(line: &[u8], version: u32) -> serde_json::Result<Entry> {
         return serde_json::from_slice(&serde_json::to_vec(&value)?);
     }
     serde_json::from_slice(line)
-}
-
-/// SHA-256, in hexadecimal.
-pub fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Creates the folder of the results and its missing parents; each is durable in its parent.

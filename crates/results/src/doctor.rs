@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::directory;
+use crate::digest;
 
 pub const SCHEMA: &str = "benchwright.doctor/1";
 /// The name of its file in a results directory, and in the folder of a trial.
@@ -184,7 +184,7 @@ impl Fingerprint {
         placement: Option<BTreeMap<String, Placed>>,
     ) -> Fingerprint {
         let all = serde_json::to_string(&(&values, &placement)).expect("maps of texts are JSON");
-        Fingerprint { hash: directory::digest(all.as_bytes()), values, placement }
+        Fingerprint { hash: digest::sha256(all.as_bytes()), values, placement }
     }
 }
 

@@ -26,10 +26,12 @@
 //! - An SLO that only unfinished requests miss is open, however well the generator did.
 //! - The figures of a slowed trial are bounds; they are in no average and no comparison.
 
-use crate::Load;
+use measure::Nanos;
+
 use crate::failing;
-use crate::load::{BUSY, Generator, LATE};
-use crate::slo::Outcome;
+use crate::load::{BUSY, DISTURBED, Gate, Generator, LATE, Load, Part};
+use crate::slo::{Judged, Outcome, Slo, Verdict};
+use crate::times::Times;
 
 #[cfg(test)]
 mod tests;
@@ -127,13 +129,14 @@ pub fn of_load(
 ) -> (Evidence, Option<String>) {
     let fitness = Fitness::of(load);
     let verdict = outcome.map(|outcome| match fitness {
-        Fitness::Busy => outcome.at_bounds_of_failures(&load.total),
+        Fitness::Busy => at_bounds_of_failures(outcome, &load.total),
         Fitness::Valid | Fitness::LateByItself | Fitness::Slowed | Fitness::Lost => {
-            outcome.at_bounds(&load.total)
+            at_bounds(outcome, &load.total)
         }
     });
     let asks_for_verdict = !matches!(question, Question::Figures | Question::LowerBound);
-    if asks_for_verdict && outcome.is_some_and(|outcome| outcome.rests_on_unfinished(&load.total)) {
+    if asks_for_verdict && outcome.is_some_and(|outcome| rests_on_unfinished(outcome, &load.total))
+    {
         let text = "only unfinished requests miss the SLO, and these may still be answered: wait longer for them \
                     (phases.drain, --drain)";
         return (Evidence::Nothing, Some(text.to_owned()));
@@ -175,6 +178,82 @@ pub fn of_load(
         (..) => None,
     };
     (evidence, text.map(str::to_owned))
+}
+
+/// The outcomes of failed requests that a punctual generator might have avoided.
+const MAY_BE_LATE: [&str; 2] = ["timeout", "dropped"];
+
+/// Returns the verdict at both bounds of the response time.
+pub fn at_bounds(outcome: &Outcome, part: &Part) -> AtBounds {
+    bounded(outcome, |slo| is_missed_without_lateness(slo, part))
+}
+
+/// Returns the verdict if a missed limit of a response time says nothing, and only failures do.
+fn at_bounds_of_failures(outcome: &Outcome, part: &Part) -> AtBounds {
+    bounded(outcome, |slo| is_missed_by_failures(slo, part))
+}
+
+fn bounded(outcome: &Outcome, is_missed: impl Fn(&Slo) -> bool) -> AtBounds {
+    match outcome.met {
+        true => AtBounds::Met,
+        false if outcome.objectives.iter().any(|judged| is_missed(&judged.slo)) => AtBounds::Missed,
+        false => AtBounds::Between,
+    }
+}
+
+/// Returns true if the objective is missed although every request is forgiven the longest lateness
+/// of the load: then no lateness is the cause.
+fn is_missed_without_lateness(slo: &Slo, part: &Part) -> bool {
+    let Some(max) = slo.response_time() else { return is_missed_by_failures(slo, part) };
+    let longest = part.lateness.as_ref().map_or(0, |times| times.max_ns);
+    let times = part.response_time.as_ref().and_then(Times::histogram);
+    let over = times.map_or(0, |times| times.count_above(Nanos(max.0.saturating_add(longest))));
+    slo.is_missed_by(over, part.counts.intended)
+}
+
+/// Returns true if failures that no lateness causes are enough to miss the objective: every one of them
+/// is over.
+fn is_missed_by_failures(slo: &Slo, part: &Part) -> bool {
+    let late = MAY_BE_LATE.iter().filter_map(|name| part.outcomes.get(*name));
+    let over = part.counts.failed.saturating_sub(late.sum());
+    slo.is_missed_by(over, part.counts.intended)
+}
+
+/// Returns true if objectives are missed, but only since requests were unfinished: these may still have met
+/// them.
+fn rests_on_unfinished(outcome: &Outcome, part: &Part) -> bool {
+    let rests = |judged: &Judged| {
+        let over = judged.over.saturating_sub(part.counts.unfinished);
+        judged.verdict == Verdict::Undecided && over as f64 <= judged.slo.most_over(judged.of)
+    };
+    let mut missed = outcome.objectives.iter().filter(|judged| !judged.met).peekable();
+    missed.peek().is_some() && missed.all(rests)
+}
+
+impl Load {
+    /// Returns the part of the load that may be used for its question, with the reason in words if it is not valid:
+    /// that on its SLO, or without one that on its figures.
+    pub fn evidence(&self) -> (Evidence, Option<String>) {
+        let question = if self.slo.is_some() { Question::Verdict } else { Question::Figures };
+        of_load(self, self.slo.as_ref(), question)
+    }
+
+    /// Returns the reason for which a load that is not valid still has an answer, yes or no; `None` if it is valid or
+    /// has none.
+    pub fn answers_even_so(&self) -> Option<String> {
+        let (Evidence::Answer, why) = self.evidence() else { return None };
+        if !self.slo.as_ref().is_some_and(|slo| slo.met) || !self.validity.is_only_slowed() {
+            return why;
+        }
+        let words = |gate: &Gate| match &*gate.name {
+            LATE => "lateness",
+            DISTURBED => "a disturbed machine",
+            _ => "a busy generator",
+        };
+        let failed = self.validity.gates.iter().filter(|gate| !gate.passed);
+        let what = failed.map(words).collect::<Vec<_>>().join(" and ");
+        Some(format!("{what} can only make responses slower, so the SLO is met even so"))
+    }
 }
 
 impl Question {

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use measure::quantity::counted;
-use serde::{Deserialize, Serialize};
 
+use crate::failure::{Failure, STATUS};
 use crate::load::{Counts, Group, Load, Part, UNFINISHED};
 use crate::slo::{Judged, Slo};
 use crate::times::Times;
@@ -21,69 +21,6 @@ const NOTICED: f64 = 0.03;
 /// The most kinds of failures that are kept, and that a sentence lists.
 const MOST_KEPT: usize = 100;
 const MOST_LISTED: usize = 3;
-/// The outcomes that are wrong responses: neither lateness nor a disturbed machine makes a response wrong.
-const WRONG: [&str; 3] = [STATUS, "check", "malformed"];
-const STATUS: &str = "status";
-/// The statuses with which a service refuses a load that is too high for it.
-const REFUSALS: [&str; 2] = ["429", "503"];
-
-/// Requests of one label, path or target that failed for the same reason.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-pub struct Failure {
-    /// The failure in words: `404 for 213 of 213 requests to /fast/`.
-    pub text: String,
-    /// As in [`Part::outcomes`].
-    pub outcome: String,
-    /// The status of the response, the rule that it violated, or other details of the outcome.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// The label of the requests, if they have one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
-    /// The path of requests without a label, or their target if they have several paths.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to: Option<String>,
-    pub count: u64,
-    /// The requests with this label, or to this path or target.
-    pub of: u64,
-}
-
-impl Failure {
-    fn new(outcome: &str, reason: Option<&str>, of: &Requests<'_>, count: u64) -> Failure {
-        let requests = if of.all == 1 { "request" } else { "requests" };
-        let which = match (of.label, of.to) {
-            (Some(label), _) => format!(" `{label}`"),
-            (None, Some(to)) => format!(" to {to}"),
-            (None, None) => String::new(),
-        };
-        let (what, all) = (in_short(outcome, reason), counted(of.all));
-        Failure {
-            text: format!("{what} for {} of {all} {requests}{which}", counted(count)),
-            outcome: outcome.to_owned(),
-            reason: reason.map(str::to_owned),
-            label: of.label.map(str::to_owned),
-            to: of.to.map(str::to_owned),
-            count,
-            of: of.all,
-        }
-    }
-
-    fn is_wrong_response(&self) -> bool {
-        WRONG.contains(&&*self.outcome)
-    }
-
-    /// Returns true if the service refused these requests, which it may not do at a lower load.
-    fn is_refusal(&self) -> bool {
-        self.outcome == STATUS && self.reason.as_deref().is_none_or(|it| REFUSALS.contains(&it))
-    }
-
-    /// Returns true if a server that is slowed may answer so: something that it waits for (5xx) or the request
-    /// itself (408) took too long.
-    fn may_be_of_slowness(&self) -> bool {
-        let is_slow = |status: &str| status.starts_with('5') || status == "408";
-        self.outcome == STATUS && self.reason.as_deref().is_none_or(is_slow)
-    }
-}
 
 /// The outcome of requests whose connection was reset, and of those whose connection was closed in order before the
 /// response was complete.
@@ -165,6 +102,25 @@ impl<'a> Requests<'a> {
         }
     }
 
+    fn failure(&self, outcome: &str, reason: Option<&str>, count: u64) -> Failure {
+        let requests = if self.all == 1 { "request" } else { "requests" };
+        let which = match (self.label, self.to) {
+            (Some(label), _) => format!(" `{label}`"),
+            (None, Some(to)) => format!(" to {to}"),
+            (None, None) => String::new(),
+        };
+        let (what, all) = (in_short(outcome, reason), counted(self.all));
+        Failure {
+            text: format!("{what} for {} of {all} {requests}{which}", counted(count)),
+            outcome: outcome.to_owned(),
+            reason: reason.map(str::to_owned),
+            label: self.label.map(str::to_owned),
+            to: self.to.map(str::to_owned),
+            count,
+            of: self.all,
+        }
+    }
+
     fn failures(&self) -> impl Iterator<Item = Failure> {
         let failed = self.outcomes.iter().filter(|(name, _)| !matches!(**name, "ok" | UNFINISHED));
         failed.flat_map(|(outcome, &all)| {
@@ -176,7 +132,7 @@ impl<'a> Requests<'a> {
             let explained: u64 = reasons.iter().map(|(_, count)| count).sum();
             let rest = (None, all.saturating_sub(explained));
             let known = reasons.into_iter().chain([rest]).filter(|(_, count)| 0 < *count);
-            known.map(|(reason, count)| Failure::new(outcome, reason, self, count))
+            known.map(|(reason, count)| self.failure(outcome, reason, count))
         })
     }
 }

@@ -5,7 +5,8 @@
 //! everything, and that it is right.
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
+
+use crate::digest;
 
 #[cfg(test)]
 mod tests;
@@ -33,7 +34,7 @@ struct Frame {
 
 /// Returns the lines of a document.
 pub fn lines(document: &str) -> Vec<String> {
-    let sha256 = digest(document);
+    let sha256 = digest::sha256(document.as_bytes());
     let texts = parts(document);
     let of = texts.len();
     let line = |(index, text): (usize, &str)| {
@@ -53,10 +54,6 @@ fn parts(mut text: &str) -> Vec<&str> {
     }
     parts.push(text);
     parts
-}
-
-fn digest(document: &str) -> String {
-    Sha256::digest(document.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The lines of a document that were read so far.
@@ -101,7 +98,7 @@ impl Frames {
             return Ok(None);
         }
         let document: String = self.texts.iter().flatten().map(String::as_str).collect();
-        match digest(&document) == self.sha256 {
+        match digest::sha256(document.as_bytes()) == self.sha256 {
             true => Ok(Some(document)),
             false => Err("the document does not have its digest".to_owned()),
         }

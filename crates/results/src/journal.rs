@@ -6,7 +6,8 @@ use measure::Nanos;
 use serde::{Deserialize, Serialize};
 
 use crate::events::Events;
-use crate::failing::{Failure, Tally};
+use crate::failing::Tally;
+use crate::failure::Failure;
 use crate::little::Little;
 use crate::load::{Load, Pacing};
 use crate::slo;

@@ -6,10 +6,9 @@ use measure::{Histogram, Quantile};
 use serde::{Deserialize, Serialize};
 
 use crate::events::Events;
-use crate::evidence::{self, Evidence, Question};
-use crate::failing::Failure;
+use crate::failure::Failure;
 use crate::printed::{Printed, Since};
-use crate::slo;
+use crate::slo::Outcome;
 use crate::times::{self, Times};
 
 #[cfg(test)]
@@ -87,7 +86,7 @@ pub struct Load {
     pub warnings: Vec<String>,
     /// The verdict on the objectives; absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub slo: Option<slo::Outcome>,
+    pub slo: Option<Outcome>,
     /// The latencies as wrk computes them, if the engine was started as wrk.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub wrk: Option<Wrk>,
@@ -161,30 +160,6 @@ impl Load {
             slo: None,
             wrk: None,
         }
-    }
-
-    /// Returns the part of the load that may be used for its question, with the reason in words if it is not valid:
-    /// that on its SLO, or without one that on its figures.
-    pub fn evidence(&self) -> (Evidence, Option<String>) {
-        let question = if self.slo.is_some() { Question::Verdict } else { Question::Figures };
-        evidence::of_load(self, self.slo.as_ref(), question)
-    }
-
-    /// Returns the reason for which a load that is not valid still has an answer, yes or no; `None` if it is valid or
-    /// has none.
-    pub fn answers_even_so(&self) -> Option<String> {
-        let (Evidence::Answer, why) = self.evidence() else { return None };
-        if !self.slo.as_ref().is_some_and(|slo| slo.met) || !self.validity.is_only_slowed() {
-            return why;
-        }
-        let words = |gate: &Gate| match &*gate.name {
-            LATE => "lateness",
-            DISTURBED => "a disturbed machine",
-            _ => "a busy generator",
-        };
-        let failed = self.validity.gates.iter().filter(|gate| !gate.passed);
-        let what = failed.map(words).collect::<Vec<_>>().join(" and ");
-        Some(format!("{what} can only make responses slower, so the SLO is met even so"))
     }
 
     /// Returns the printed times of another generator, if they are response times: counted from the

@@ -11,13 +11,13 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::events::Events;
-use crate::failing;
 use crate::load::{
     Clock, Connections, Counts, Generator, Group, Interval, Load, Operations, Pacing, Part, Rates,
     Segment, Target, Tls,
 };
-use crate::slo::{self, Slo};
+use crate::slo::Slo;
 use crate::times::Times;
+use crate::{failing, verdict};
 
 #[cfg(test)]
 mod tests;
@@ -64,7 +64,7 @@ pub fn merge(parts: &[(String, Load)]) -> Result<Load, String> {
         );
     }
     whole.warnings.extend(apart(parts, whole.clock.as_ref()));
-    whole.slo = slo::judge(&objectives(parts), &whole.total);
+    whole.slo = verdict::judge(&objectives(parts), &whole.total);
     whole.failures = failing::of(&whole);
     Ok(whole)
 }

@@ -1,27 +1,12 @@
-//! Service level objectives: the requirements on a target, and whether a load met them.
-//!
-//! `load --slo`, experiments and reports use one definition. Every request that was meant to start
-//! is either *within*, that is answered well and no later than the limit, or it is *over*: answered
-//! late, answered with an error, or never answered. The limit itself is within. An objective on p99
-//! is met if at most one request in a hundred is over.
-//!
-//! A request that had no response when the load ended is unfinished. It is over a limit that it waited
-//! longer than; below that, and for an objective on failures, it may be either: it counts at most, and
-//! not at least. So an objective is not met thanks to unfinished requests, and no verdict rests on them
-//! alone; a longer drain decides.
+//! Service level objectives: the requirements on a target, and what the requests over them say. The requests
+//! of a load are counted in `verdict`.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
 use measure::estimate::{self, Enough, Share as Tail};
-use measure::quantity::counted;
-use measure::{Histogram, Nanos, Quantile, Share};
+use measure::{Nanos, Quantile, Share};
 use serde::{Deserialize, Serialize};
-
-use crate::Times;
-use crate::evidence::AtBounds;
-use crate::load::{Counts, Part, UNFINISHED};
 
 #[cfg(test)]
 mod tests;
@@ -114,51 +99,6 @@ pub struct Outcome {
     #[serde(default)]
     pub objectives: Vec<Judged>,
 }
-
-/// Judges a load by all objectives; `None` if there are none.
-pub fn judge(slos: &[Slo], part: &Part) -> Option<Outcome> {
-    if slos.is_empty() {
-        return None;
-    }
-    let objectives: Vec<Judged> = slos.iter().map(|slo| slo.judge(part)).collect();
-    let missed: Vec<String> =
-        objectives.iter().filter(|judged| !judged.met).map(|judged| judged.text.clone()).collect();
-    Some(Outcome { met: missed.is_empty(), missed, objectives })
-}
-
-impl Outcome {
-    /// Returns the verdict at both bounds of the response time.
-    pub fn at_bounds(&self, part: &Part) -> AtBounds {
-        self.bounded(|judged| judged.slo.is_missed_without_lateness(part))
-    }
-
-    /// Returns the verdict if a missed limit of a response time says nothing, and only failures do.
-    pub fn at_bounds_of_failures(&self, part: &Part) -> AtBounds {
-        self.bounded(|judged| judged.slo.is_missed_by_failures(part))
-    }
-
-    /// Returns true if objectives are missed, but only since requests were unfinished: these may still have met
-    /// them.
-    pub fn rests_on_unfinished(&self, part: &Part) -> bool {
-        let rests = |judged: &&Judged| {
-            let over = judged.over.saturating_sub(part.counts.unfinished);
-            judged.verdict == Verdict::Undecided && over as f64 <= judged.slo.most_over(judged.of)
-        };
-        let mut missed = self.objectives.iter().filter(|judged| !judged.met).peekable();
-        missed.peek().is_some() && missed.all(|judged| rests(&judged))
-    }
-
-    fn bounded(&self, is_missed: impl Fn(&Judged) -> bool) -> AtBounds {
-        match self.met {
-            true => AtBounds::Met,
-            false if self.objectives.iter().any(is_missed) => AtBounds::Missed,
-            false => AtBounds::Between,
-        }
-    }
-}
-
-/// The outcomes of failed requests that a punctual generator might have avoided.
-const MAY_BE_LATE: [&str; 2] = ["timeout", "dropped"];
 
 /// The judgement of several loads together.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -284,82 +224,16 @@ impl Slo {
     }
 
     /// Returns the share of a load's requests that may be over.
-    fn allowed(&self) -> Share {
+    pub(crate) fn allowed(&self) -> Share {
         match self {
             Slo::ResponseTime { quantile, .. } => Share(1.0 - quantile.level()),
             Slo::Failures { max } => *max,
         }
     }
 
-    /// Judges one load. The exact binomial verdict decides if there are enough requests for one,
-    /// otherwise the plain share does.
-    pub fn judge(&self, part: &Part) -> Judged {
-        let (of, failed) = (part.counts.intended, part.counts.failed);
-        let (over, over_at_least) = match *self {
-            Slo::Failures { .. } => (failed + part.counts.unfinished, failed),
-            Slo::ResponseTime { max, .. } => over(part, max),
-        };
-        let (verdict, met) = self.decide(over, over_at_least, of);
-        let is_printed = part.printed.is_some() && self.response_time().is_some();
-        let mut text = match is_printed && 0 < of {
-            true => self.sentence_of_printed(met, [over_at_least, over, of]),
-            false => self.sentence(met, over, part),
-        };
-        if verdict == Verdict::Undecided && 0 < of {
-            text += &match self.between(part, [over_at_least, over, of]) {
-                _ if is_printed => "; these do not decide it at 95 %".to_owned(),
-                Some(between) => format!("; {between}"),
-                None if over == 0 => "; so few requests do not decide it at 95 %".to_owned(),
-                None => "; a close call: measure longer to decide it at 95 %".to_owned(),
-            };
-        }
-        let reached_ns = self.reached(part).map(|time| time.0);
-        Judged { slo: *self, over, over_at_least, of, reached_ns, verdict, met, text }
-    }
-
-    /// Returns the least limit that the load would have met by the plain share.
-    fn reached(&self, part: &Part) -> Option<Nanos> {
-        self.response_time()?;
-        let of = Some(part.counts.intended).filter(|of| 0 < *of)?;
-        let wanted = of as f64 - self.most_over(of);
-        let histogram = |times: &Option<Times>| times.as_ref().and_then(Times::histogram);
-        // Failed requests are over, however fast they failed, and unfinished ones however short they waited.
-        let mut over: BTreeMap<Nanos, u64> = BTreeMap::new();
-        for times in [&part.failed_response_time, &part.unfinished_response_time] {
-            for (time, count) in histogram(times).iter().flat_map(Histogram::buckets) {
-                *over.entry(time).or_default() += count;
-            }
-        }
-        let mut answered = 0;
-        let all = histogram(&part.response_time)?;
-        let (time, _) = all.buckets().find(|(time, count)| {
-            answered += count - over.get(time).copied().unwrap_or_default();
-            wanted <= answered as f64
-        })?;
-        Some(time)
-    }
-
     /// Returns the number of requests that may be over, with room for the error of the product.
-    fn most_over(&self, of: u64) -> f64 {
+    pub(crate) fn most_over(&self, of: u64) -> f64 {
         self.allowed().0 * of as f64 + 1e-9
-    }
-
-    /// Returns true if the objective is missed although every request is forgiven the longest lateness
-    /// of the load: then no lateness is the cause.
-    fn is_missed_without_lateness(&self, part: &Part) -> bool {
-        let Slo::ResponseTime { max, .. } = *self else { return self.is_missed_by_failures(part) };
-        let longest = part.lateness.as_ref().map_or(0, |times| times.max_ns);
-        let times = part.response_time.as_ref().and_then(crate::Times::histogram);
-        let over = times.map_or(0, |times| times.count_above(Nanos(max.0.saturating_add(longest))));
-        tail(part.counts.intended, over, self.allowed()) == Tail::Fail
-    }
-
-    /// Returns true if failures that no lateness causes are enough to miss the objective: every one of them
-    /// is over.
-    fn is_missed_by_failures(&self, part: &Part) -> bool {
-        let late = MAY_BE_LATE.iter().filter_map(|name| part.outcomes.get(*name));
-        let over = part.counts.failed.saturating_sub(late.sum());
-        self.is_missed_by(over, part.counts.intended)
     }
 
     /// Returns true if so many requests over it are enough to miss the objective.
@@ -368,7 +242,7 @@ impl Slo {
     }
 
     /// Decides from the requests over, at most and at least.
-    fn decide(&self, over: u64, over_at_least: u64, of: u64) -> (Verdict, bool) {
+    pub(crate) fn decide(&self, over: u64, over_at_least: u64, of: u64) -> (Verdict, bool) {
         let allowed = self.allowed();
         match (tail(of, over, allowed), tail(of, over_at_least, allowed)) {
             (Tail::Pass, _) => (Verdict::Pass, true),
@@ -376,118 +250,6 @@ impl Slo {
             _ => (Verdict::Undecided, 0 < of && over as f64 <= self.most_over(of)),
         }
     }
-
-    fn sentence(&self, met: bool, over: u64, part: &Part) -> String {
-        let Counts { intended: of, failed, unfinished, .. } = part.counts;
-        if of == 0 {
-            return format!("{self} is missed: no request was measured");
-        }
-        let share = |share: f64| share_of(Share(share));
-        let word = if met { "is met" } else { "is missed" };
-        let what = match self {
-            Slo::ResponseTime { .. } => "over",
-            Slo::Failures { .. } if 0 < unfinished => "failed or unfinished",
-            Slo::Failures { .. } => "failed",
-        };
-        let all = counted(of);
-        let mut text = format!(
-            "{self} {word}: {} of {all} requests {what} ({}, allowed {})",
-            counted(over),
-            share(over as f64 / of as f64),
-            share(self.allowed().0),
-        );
-        let shown = |count: u64, word: &str| format!("{} of them {word}", counted(count));
-        if matches!(self, Slo::ResponseTime { .. }) && 0 < failed {
-            text += &format!(", {}", shown(failed, "failed"));
-        }
-        if 0 < unfinished {
-            text += &format!(", {}", shown(unfinished, UNFINISHED));
-        }
-        text
-    }
-
-    /// Describes a decision by percentiles that another generator printed.
-    fn sentence_of_printed(&self, met: bool, [least, most, of]: [u64; 3]) -> String {
-        let word = if met { "is met" } else { "is missed" };
-        let share = |over: u64| share_of(Share(over as f64 / of as f64));
-        let (over, shares) = match least == most {
-            true => (counted(most), share(most).to_string()),
-            false => (
-                format!("{} to {}", counted(least), counted(most)),
-                format!("{} to {}", share(least), share(most)),
-            ),
-        };
-        format!(
-            "{self} {word}: {over} of {} requests over ({shares}, allowed {}), by the printed \
-             percentiles and the failures",
-            counted(of),
-            share_of(self.allowed())
-        )
-    }
-
-    /// Returns the bounds of the quantile, if the limit lies between them: `p99 31.0 ms … 52.0 ms, the
-    /// limit lies between: …`.
-    fn between(&self, part: &Part, [at_least, at_most, of]: [u64; 3]) -> Option<String> {
-        let allowed = self.most_over(of);
-        if !(at_least as f64 <= allowed && allowed < at_most as f64) {
-            return None;
-        }
-        // Without the unfinished requests it is met, so they are what decides.
-        if at_most.saturating_sub(part.counts.unfinished) as f64 <= allowed {
-            return Some(
-                "the unfinished requests decide it: wait longer for them (phases.drain, --drain)"
-                    .to_owned(),
-            );
-        }
-        let Slo::ResponseTime { quantile, .. } = *self else { return None };
-        let at = |times: &Option<crate::Times>| times.as_ref()?.histogram()?.quantile(quantile);
-        let (lower, upper) = (at(&part.response_time_less_lateness)?, at(&part.response_time)?);
-        Some(format!(
-            "{} {lower} … {upper}, the limit lies between: without the generator's own lateness {} \
-             requests are over",
-            self.metric(),
-            counted(at_least),
-        ))
-    }
-}
-
-/// Rounds a share to what is shown of it.
-fn share_of(share: Share) -> Share {
-    Share((share.0 * 1e5).round() / 1e5)
-}
-
-/// Counts the requests over a limit: at most, and at least.
-fn over(part: &Part, max: Nanos) -> (u64, u64) {
-    if let Some(printed) = &part.printed {
-        let (of, failed) = (part.counts.intended, part.counts.failed);
-        let (least, most) = printed.over(max);
-        // A failed request is over, and its time may be among the slow ones or not.
-        return ((failed + most).min(of), least.max(failed).min(of));
-    }
-    let within = |times: &Option<crate::Times>| {
-        let histogram = times.as_ref().and_then(crate::Times::histogram);
-        histogram.map_or(0, |histogram| histogram.count() - histogram.count_above(max))
-    };
-    let (of, failed) = (part.counts.intended, part.counts.failed);
-    // Some failed requests took no longer than the limit, but are over nevertheless.
-    let failed_within = within(&part.failed_response_time);
-    // Some unfinished ones had not waited that long, and may be over.
-    let unfinished_within = within(&part.unfinished_response_time);
-    let well_within = within(&part.response_time).saturating_sub(failed_within + unfinished_within);
-    let at_most = of.saturating_sub(well_within);
-    // Documents of version 1 do not tell how long failed requests took: each may have been quick.
-    let count = |times: &Option<crate::Times>| times.as_ref().map_or(0, |times| times.count);
-    let timed = count(&part.response_time).saturating_sub(part.counts.ok);
-    let unknown = timed
-        .saturating_sub(count(&part.failed_response_time) + count(&part.unfinished_response_time));
-    let at_most = (at_most + unknown).min(of).max(failed);
-    let at_least = match &part.response_time_less_lateness {
-        // A request that failed, and is within the limit only without its lateness, counts as
-        // successful: the count stays a lower bound.
-        times @ Some(_) => of.saturating_sub(within(times).saturating_sub(failed_within)),
-        None => at_most.saturating_sub(unfinished_within),
-    };
-    (at_most, at_least.max(failed).min(at_most))
 }
 
 /// The conclusion from `over` of `n` requests about the allowed share.

@@ -150,7 +150,7 @@ fn failures_come_first_and_a_failing_service_is_not_just_valid() {
     "#]],
     );
     let slo = "failures<=99%".parse().unwrap();
-    load.slo = results::slo::judge(&[slo], &load.total);
+    load.slo = results::verdict::judge(&[slo], &load.total);
     assert!(!of(&load).contains("fails:"), "the objective decides: {}", of(&load));
 }
 
@@ -214,7 +214,7 @@ fn an_slo_that_a_late_load_meets_is_met_even_so() {
     load.targets.pop();
     (load.total.counts.ok, load.validity.valid) = (20_000, false);
     load.total.response_time_less_lateness = load.total.response_time.clone();
-    load.slo = results::slo::judge(&["p99<=1s".parse().unwrap()], &load.total);
+    load.slo = results::verdict::judge(&["p99<=1s".parse().unwrap()], &load.total);
     let figure = "lateness p99 900 µs, bound 105 µs".to_owned();
     let name = results::load::LATE.to_owned();
     load.validity.reasons = vec![format!("generator late: {figure}. Repeat it.")];
@@ -228,7 +228,7 @@ fn an_slo_that_a_late_load_meets_is_met_even_so() {
     "#]]
     .assert_eq(end);
     assert_eq!(crate::verdict::exit(&load), Exit::Answered);
-    load.slo = results::slo::judge(&["p99<=1ms".parse().unwrap()], &load.total);
+    load.slo = results::verdict::judge(&["p99<=1ms".parse().unwrap()], &load.total);
     assert!(!of(&load).contains("even so"), "{}", of(&load));
     assert_eq!(crate::verdict::exit(&load), Exit::NoAnswer);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use results::directory;
+use results::digest;
 use serde_json::Value;
 
 use crate::lease;
@@ -231,7 +231,7 @@ pub(super) fn canonical(value: &Value) -> String {
 
 /// Returns a hash for readers.
 pub(super) fn short_hash(text: &str) -> String {
-    let mut hash = directory::digest(text.as_bytes());
+    let mut hash = digest::sha256(text.as_bytes());
     hash.truncate(DIGITS);
     hash
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use expect_test::{Expect, expect};
 use results::directory::Readers;
-use results::failing::Failure;
+use results::failure::Failure;
 
 use super::*;
 use crate::backend::for_tests;

@@ -35,7 +35,7 @@ pub(crate) fn manifest(
         set: resolved.set.clone(),
         backend: resolved.spec.where_.backend.to_string(),
         seed: resolved.seed(),
-        key: results::directory::digest(question.to_string().as_bytes()),
+        key: results::digest::sha256(question.to_string().as_bytes()),
         spec_folder: folder.display().to_string(),
         started_unix_s: backend.date().map(whole_seconds),
         state: State::Open,

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use expect_test::expect;
 use results::at_load;
-use results::failing::Failure;
+use results::failure::Failure;
 use results::journal::{Delivery, Limit, Observed};
 use results::said::{Phase, Quantiles};
 

@@ -3,8 +3,7 @@ use std::fs;
 
 use measure::quantity::grouped;
 use results::load::{Connections, Group, Operations, Pacing, Segment, Target};
-use results::slo;
-use results::{Little, Load, Times};
+use results::{Little, Load, Times, slo, verdict};
 
 use super::render;
 use crate::fixture;
@@ -51,7 +50,7 @@ fn whole() -> Load {
     load.series.iter_mut().for_each(|interval| interval.run_queue_wait = Some(0.02));
     load.findings =
         vec!["unfinished 12 of 12,000 requests: no response when the load ended".into()];
-    load.slo = slo::judge(&slo::read("p99<=10ms,failures<=0.1%").unwrap(), &load.total);
+    load.slo = verdict::judge(&slo::read("p99<=10ms,failures<=0.1%").unwrap(), &load.total);
     load
 }
 
@@ -315,7 +314,7 @@ fn waits_without_a_response_and_early_closes_are_called_so() {
 fn a_load_that_is_not_valid_says_why_its_slo_is_met_even_so() {
     let mut load = whole();
     load.total.response_time_less_lateness = load.total.response_time.clone();
-    load.slo = slo::judge(&slo::read("p99<=10s").unwrap(), &load.total);
+    load.slo = verdict::judge(&slo::read("p99<=10s").unwrap(), &load.total);
     let even_so = "But lateness can only make responses slower, so the SLO is met even so.";
     assert!(!words(&render(&load)).contains(even_so));
     load.validity.valid = false;

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use results::journal::{Delivery, Entry};
-use results::reproducibility;
+use results::repetitions;
 
 use super::levels::{figure, rows};
 use super::*;
@@ -36,8 +36,8 @@ fn stages() -> Fixture {
 
 fn report() -> String {
     let fixture = stages();
-    let reproducibility = reproducibility::of(&fixture.entries, &[], None, None);
-    let between_levels = reproducibility::levels::of(&fixture.entries, 0.05);
+    let reproducibility = repetitions::of(&fixture.entries, &[], None, None);
+    let between_levels = repetitions::levels::of(&fixture.entries, 0.05);
     let answer = fixture.answer(Verdict::Answered);
     let answer = results::Answer { reproducibility, between_levels, ..answer };
     render(&fixture.directory, Some(answer)).unwrap()

@@ -1,6 +1,6 @@
 use expect_test::expect;
 use results::Load;
-use results::failing::Failure;
+use results::failure::Failure;
 use results::journal::Status;
 use results::load::DISTURBED;
 

@@ -68,7 +68,7 @@ fn what_was_appended_is_read_again() {
     let kept = [1, 2].map(|trial| append(&directory, Entry::aborted(trial), &files()).unwrap());
     let opened = Directory::open(directory.path()).unwrap();
     assert_eq!(opened.journal().unwrap(), kept);
-    assert_eq!(kept[0].files["a.txt"], digest(b"hello"));
+    assert_eq!(kept[0].files["a.txt"], digest::sha256(b"hello"));
     assert_eq!(fs::read(opened.trial_path(2).join("a.txt")).unwrap(), b"hello");
 }
 

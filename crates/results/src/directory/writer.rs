@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
 
-use super::{Directory, Error, Files, digest};
+use super::{Directory, Error, Files};
+use crate::digest;
 use crate::journal::Entry;
 
 /// A journal that is open for appending. Only one process may have one at a time.
@@ -37,7 +38,8 @@ impl Writer {
     /// two leaves files without an entry, which are replaced.
     pub fn append(&mut self, entry: Entry, files: &Files) -> Result<Entry, Error> {
         let Writer { directory, file, end } = self;
-        let digests = files.iter().map(|(name, bytes)| (name.clone(), digest(bytes))).collect();
+        let digests =
+            files.iter().map(|(name, bytes)| (name.clone(), digest::sha256(bytes))).collect();
         let entry = Entry { files: digests, ..entry };
         let name = format!("trials/{}", entry.trial);
         directory.keep_files(&name, files).map_err(|e| directory.failed(&name, &e))?;

@@ -1,9 +1,10 @@
-use measure::{Histogram, Nanos};
+use std::collections::BTreeMap;
+
+use measure::Histogram;
 
 use super::*;
-use crate::Times;
-use crate::load::{Counts, DISTURBED, Gate, LOST, Part, Validity};
-use crate::slo;
+use crate::load::{Counts, LOST, Validity};
+use crate::{slo, verdict};
 
 /// Checks every case of a trial that is not valid.
 #[test]
@@ -140,7 +141,7 @@ fn late(slow_ms: u64, longest_ms: u64) -> Load {
 fn a_miss_that_a_burst_of_late_requests_may_have_caused_is_no_evidence() {
     let slos = slo::read("p99<=50ms").unwrap();
     let judged = |load: &Load| {
-        let outcome = slo::judge(&slos, &load.total).unwrap();
+        let outcome = verdict::judge(&slos, &load.total).unwrap();
         let (evidence, text) = of_load(load, Some(&outcome), Question::Verdict);
         (outcome.met, evidence, text.unwrap_or_default())
     };
@@ -169,7 +170,7 @@ fn a_busy_generator_excuses_slow_responses_but_no_failures() {
         busy.validity = refused(&[BUSY], None, None).validity;
         busy.total.counts =
             Counts { intended: 1_000, ok: 1_000 - failed, failed, ..Counts::default() };
-        let outcome = slo::judge(&slo::read(slos).unwrap(), &busy.total).unwrap();
+        let outcome = verdict::judge(&slo::read(slos).unwrap(), &busy.total).unwrap();
         let (evidence, text) = of_load(&busy, Some(&outcome), Question::Verdict);
         (outcome.met, evidence, text.unwrap_or_default())
     };
@@ -184,4 +185,48 @@ fn a_busy_generator_excuses_slow_responses_but_no_failures() {
         assert_eq!((is_met, evidence), (met, expected), "{slos}");
         assert!(text.starts_with(words), "{slos}: {text}");
     }
+}
+
+#[test]
+fn failures_that_lateness_may_have_caused_are_no_miss_without_it() {
+    let slos = slo::read("failures<=0.1%").unwrap();
+    let bounds = |ok: u64, failed: u64, outcome: &str| {
+        let outcomes = BTreeMap::from([("ok".to_owned(), ok), (outcome.to_owned(), failed)]);
+        let counts = Counts { intended: ok + failed, ok, failed, ..Counts::default() };
+        let part = Part { counts, outcomes, ..Part::default() };
+        at_bounds(&verdict::judge(&slos, &part).unwrap(), &part)
+    };
+    for (outcome, expected) in [
+        ("status", AtBounds::Missed),
+        ("timeout", AtBounds::Between),
+        ("dropped", AtBounds::Between),
+    ] {
+        assert_eq!(bounds(900, 100, outcome), expected, "{outcome}");
+    }
+    assert_eq!(bounds(1_000, 0, "status"), AtBounds::Met);
+}
+
+/// The exit code of a load that is not valid is 0 or 1 where what was wrong cannot have changed the answer.
+#[test]
+fn a_load_that_is_not_valid_says_why_it_answers_even_so() {
+    let said = |gates: &[&str], limit: &str| {
+        let mut times = Histogram::new();
+        times.record_n(Nanos::from_millis(10), 1_000);
+        let mut load = Load::empty("benchwright");
+        (load.total.counts.intended, load.total.counts.ok) = (1_000, 1_000);
+        load.total.response_time = Times::of(&times);
+        load.total.response_time_less_lateness = Times::of(&times);
+        load.slo = verdict::judge(&[limit.parse().unwrap()], &load.total);
+        let gate = |name: &&str| Gate { name: (*name).into(), passed: false, figure: "".into() };
+        load.validity.gates = gates.iter().map(gate).collect();
+        load.validity.valid = gates.is_empty();
+        load.answers_even_so()
+    };
+    let met = "lateness can only make responses slower, so the SLO is met even so";
+    assert_eq!(said(&[LATE], "p99<=1s").as_deref(), Some(met));
+    let met = "lateness and a disturbed machine can only make responses slower, so the SLO is met even so";
+    assert_eq!(said(&[LATE, DISTURBED], "p99<=1s").as_deref(), Some(met));
+    assert_eq!(said(&[LATE], "p99<=1ms"), None, "what made it late may be why");
+    assert_eq!(said(&[LOST, LATE], "p99<=1s"), None, "the lost requests may be the slow ones");
+    assert_eq!(said(&[], "p99<=1s"), None, "a valid load needs no reason");
 }

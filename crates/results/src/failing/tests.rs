@@ -4,7 +4,7 @@ use measure::{Nanos, Share};
 use super::*;
 use crate::evidence::{self, Evidence, Question};
 use crate::load::{DISTURBED, Gate, LATE, Target};
-use crate::slo;
+use crate::{slo, verdict};
 
 /// Returns a load of 200 requests to one path, of which so many ended in these ways.
 fn load(outcomes: &[(&str, u64)], reasons: &[(&str, u64)]) -> Load {
@@ -83,7 +83,7 @@ fn failures_are_said_by_label_and_those_without_one_apart() {
 fn a_load_fails_if_fewer_than_half_succeed_unless_an_objective_declares_another_share() {
     let failing = |failed: u64, slos: &[Slo]| {
         let load = load(&[("status", failed)], &[]);
-        let judged = slo::judge(slos, &load.total).unwrap_or_default();
+        let judged = verdict::judge(slos, &load.total).unwrap_or_default();
         is_missed(&load, &judged.objectives)
     };
     assert!(!failing(100, &[]), "half of them is enough");
@@ -138,10 +138,10 @@ fn a_valid_load_with_failures_is_not_called_just_valid() {
 /// Neither a late generator nor a disturbed machine makes a service answer 404; it may be why a server failed.
 #[test]
 fn a_missed_objective_on_failures_is_certain_if_wrong_responses_alone_miss_it() {
-    let objective: Slo = "failures<=1%".parse().unwrap();
+    let objectives = slo::read("failures<=1%").unwrap();
     let is_certain = |outcomes: &[(&str, u64)], reasons: &[(&str, u64)]| {
         let load = load(outcomes, reasons);
-        let judged = [objective.judge(&load.total)];
+        let judged = verdict::judge(&objectives, &load.total).unwrap().objectives;
         (is_certain(&load, &judged, true), is_certain(&load, &judged, false))
     };
     let of_status = |count, status| is_certain(&[("status", count)], &[(status, count)]);

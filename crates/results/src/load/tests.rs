@@ -46,28 +46,3 @@ fn bytes_that_are_not_a_document_are_refused() {
     assert!(Load::read(b"").unwrap_err().starts_with("its document cannot be read: "));
     assert!(Load::read(b"{\"schema\": \"x\"}").is_err());
 }
-
-/// The exit code of a load that is not valid is 0 or 1 where what was wrong cannot have changed the answer.
-#[test]
-fn a_load_that_is_not_valid_says_why_it_answers_even_so() {
-    let said = |gates: &[&str], limit: &str| {
-        let mut times = Histogram::new();
-        times.record_n(measure::Nanos::from_millis(10), 1_000);
-        let mut load = Load::empty("benchwright");
-        (load.total.counts.intended, load.total.counts.ok) = (1_000, 1_000);
-        load.total.response_time = Times::of(&times);
-        load.total.response_time_less_lateness = Times::of(&times);
-        load.slo = slo::judge(&[limit.parse().unwrap()], &load.total);
-        let gate = |name: &&str| Gate { name: (*name).into(), passed: false, figure: "".into() };
-        load.validity.gates = gates.iter().map(gate).collect();
-        load.validity.valid = gates.is_empty();
-        load.answers_even_so()
-    };
-    let met = "lateness can only make responses slower, so the SLO is met even so";
-    assert_eq!(said(&[LATE], "p99<=1s").as_deref(), Some(met));
-    let met = "lateness and a disturbed machine can only make responses slower, so the SLO is met even so";
-    assert_eq!(said(&[LATE, DISTURBED], "p99<=1s").as_deref(), Some(met));
-    assert_eq!(said(&[LATE], "p99<=1ms"), None, "what made it late may be why");
-    assert_eq!(said(&[LOST, LATE], "p99<=1s"), None, "the lost requests may be the slow ones");
-    assert_eq!(said(&[], "p99<=1s"), None, "a valid load needs no reason");
-}

@@ -2,6 +2,7 @@ use measure::{Histogram, Nanos};
 
 use super::*;
 use crate::load::{Gate, Validity};
+use crate::slo;
 
 #[test]
 fn the_quantiles_of_the_whole_are_those_of_all_requests() {
@@ -217,7 +218,7 @@ fn an_objective_of_the_parts_is_judged_anew_for_the_whole() {
     let objective = slo::read("p99<=1ms").unwrap();
     let part = |name: &str, times: &[u64]| {
         let (name, mut load) = load(name, times);
-        load.slo = slo::judge(&objective, &load.total);
+        load.slo = verdict::judge(&objective, &load.total);
         (name, load)
     };
     let (few, many) = (part("few", &[5_000_000; 3]), part("many", &[1_000; 20_000]));

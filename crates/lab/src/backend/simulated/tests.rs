@@ -306,7 +306,7 @@ fn a_load_ends_once_its_slo_is_missed_whatever_follows() {
     assert_eq!((load.ended.as_deref(), load.measured_s), (Some(SLO_MISSED), 1.0));
     assert!((1_000..1_200).contains(&load.total.counts.intended));
     assert_eq!(load.total.counts.failed, 0);
-    let judged = slo::judge(&resolved(bisect).slos(), &load.total).unwrap();
+    let judged = results::verdict::judge(&resolved(bisect).slos(), &load.total).unwrap();
     assert_eq!(judged.objectives[0].verdict, slo::Verdict::Fail);
     assert_eq!(run(bisect, 900.0).measured_s, 30.0);
     assert_eq!(run(sweep, 1_100.0).measured_s, 30.0, "a sweep asks for rates");

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use expect_test::expect;
 use results::Found;
-use results::failing::Failure;
+use results::failure::Failure;
 use results::journal::{Connections, Waited};
 
 use super::*;

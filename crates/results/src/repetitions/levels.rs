@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::{FEWEST, Group, Groups, Member, Needs};
+use super::{FEWEST, Group, Groups, Member};
 use crate::analysis::{self, Analysis, Code, Row, Trials};
 use crate::at_load::Configuration;
 use crate::journal::Entry;
 use crate::metric::Metric;
+use crate::reproducibility::Needs;
 
 #[cfg(test)]
 mod tests;

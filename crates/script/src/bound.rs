@@ -11,13 +11,10 @@ use std::time::{Duration, Instant};
 use mlua::debug::Debug;
 use mlua::{Function, HookTriggers, Lua, Table, VmState};
 
-use crate::Program;
+use crate::program::Program;
 
 #[cfg(test)]
 mod tests;
-
-/// The longest time that one call into a script may take.
-pub(crate) const LONGEST_CALL: Duration = Duration::from_secs(30);
 
 /// The instructions between two looks at the clock: some milliseconds.
 const INTERVAL: u32 = 100_000;

@@ -14,6 +14,7 @@ mod network;
 mod program;
 mod script;
 mod script_set;
+mod stage;
 mod statistics;
 mod thread;
 
@@ -24,5 +25,6 @@ pub use bound::Watch;
 pub use network::{Network, Nowhere, Stream, System};
 pub use program::{Error, Program};
 pub use script::Script;
-pub use script_set::{Compatibility, Defaults, ScriptSet, Seed, Stage, Target};
+pub use script_set::ScriptSet;
+pub use stage::{Compatibility, Defaults, Seed, Stage, Target};
 pub use statistics::{Distribution, Errors, Results, Summary};

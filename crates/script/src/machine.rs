@@ -14,8 +14,9 @@ use mlua::{Function, Lua, LuaOptions, LuaString, StdLib, Table, Value, ffi};
 
 use crate::bound::{Bound, Callback, Calling, Jit, Watch};
 use crate::network::{self, Network};
+use crate::program::Program;
+use crate::stage::{Compatibility, Defaults, Seed, Stage, Target};
 use crate::thread::Thread;
-use crate::{Compatibility, Defaults, Program, Seed, Stage, Target};
 
 #[cfg(test)]
 mod tests;

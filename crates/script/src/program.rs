@@ -9,8 +9,6 @@ use std::time::Duration;
 use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, LuaOptions, StdLib};
 
-use crate::bound::LONGEST_CALL;
-
 #[cfg(test)]
 mod tests;
 
@@ -34,6 +32,9 @@ pub enum Error {
     /// `file:line: message`.
     Syntax(String),
 }
+
+/// The longest time that one call into a script may take.
+pub(crate) const LONGEST_CALL: Duration = Duration::from_secs(30);
 
 /// The most bytes of a script.
 const MOST: u64 = 16 << 20;

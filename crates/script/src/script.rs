@@ -10,7 +10,6 @@ use load::Fault;
 use load::driver::Outcome;
 use load::driver::http1::{Answer, Expected, HttpWorkload, Origin, Outgoing, Wanted, outcome_of};
 use measure::Nanos;
-use measure::pace::Portion;
 use net::Address;
 use wire::http1::{After, Expect, fields};
 
@@ -19,9 +18,7 @@ use crate::batch;
 use crate::bound::Watch;
 use crate::collector::Collector;
 use crate::machine::{Callbacks, Machine};
-use crate::network::Nowhere;
-use crate::program::Program;
-use crate::script_set::{Compatibility, Defaults, ScriptSet, Seed, Stage, Target};
+use crate::stage::Compatibility;
 use crate::thread::Thread;
 
 #[cfg(test)]
@@ -51,26 +48,6 @@ enum Requests {
 }
 
 impl Script {
-    /// Creates a single script without a network, to check that it loads.
-    pub fn new(
-        program: &Program,
-        target: &Target,
-        defaults: &Defaults,
-        seed: u64,
-    ) -> Result<Script, Fault> {
-        let stage = Stage {
-            compatibility: Compatibility::Native,
-            targets: std::slice::from_ref(target),
-            threads: 1,
-            part: Portion::WHOLE,
-            defaults,
-            seed: Seed::Final(seed),
-            network: Arc::new(Nowhere),
-        };
-        let (_, mut scripts) = ScriptSet::assemble(program, &stage)?;
-        Ok(scripts.pop().expect("one target with one thread has one script"))
-    }
-
     pub(crate) fn of(
         machine: Machine,
         thread: Arc<Thread>,

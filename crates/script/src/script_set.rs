@@ -13,74 +13,15 @@ use measure::pace::Portion;
 
 use crate::bound::Watch;
 use crate::machine::{Callbacks, Machine};
-use crate::network::Network;
-use crate::statistics::Statistics;
+use crate::network::Nowhere;
+use crate::program::Program;
+use crate::script::Script;
+use crate::stage::{Compatibility, Defaults, Seed, Stage, Target};
+use crate::statistics::{Results, Statistics};
 use crate::thread::Thread;
-use crate::{Program, Results, Script};
 
 #[cfg(test)]
 mod tests;
-
-/// The tool whose behaviour a script finds where tools differ.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Compatibility {
-    Native,
-    Wrk,
-    Wrk2,
-    /// DeathStarBench's wrk2.
-    Dsb,
-}
-
-/// The source of the scripts' randomness: the run's seed. Each instance gets another part of it.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Seed {
-    /// `math.randomseed` has no effect, so that scripts that seed themselves from the clock repeat.
-    Final(u64),
-    /// `math.randomseed` works as usual.
-    Initial(u64),
-}
-
-/// A target of requests, as the script sees it in `wrk`.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Target {
-    /// The URL as the user wrote it: the script's `args[0]` and its global `url`.
-    pub url: String,
-    pub scheme: String,
-    /// The host without the brackets of an IPv6 address.
-    pub host: String,
-    /// The port, if the URL has one.
-    pub port: Option<String>,
-    /// The path with the query; `/` if the URL has none.
-    pub path: String,
-}
-
-/// The request's properties that the script does not set itself.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Defaults {
-    pub method: String,
-    pub headers: Vec<(String, String)>,
-    pub body: Option<Vec<u8>>,
-}
-
-impl Default for Defaults {
-    fn default() -> Defaults {
-        Defaults { method: "GET".to_owned(), headers: Vec::new(), body: None }
-    }
-}
-
-/// The environment of scripts.
-#[derive(Clone)]
-pub struct Stage<'a> {
-    pub compatibility: Compatibility,
-    pub targets: &'a [Target],
-    /// The number of script threads of each target.
-    pub threads: usize,
-    /// The part of the load that these threads make: those of other parts get other seeds.
-    pub part: Portion,
-    pub defaults: &'a Defaults,
-    pub seed: Seed,
-    pub network: Arc<dyn Network>,
-}
 
 /// The main instances, and what was learned while the threads' were created.
 #[derive(Debug)]
@@ -183,5 +124,27 @@ impl ScriptSet {
                 lua.create_userdata(Statistics::new(results.requests.clone(), compatibility))?,
             ))
         })
+    }
+}
+
+impl Script {
+    /// Creates a single script without a network, to check that it loads.
+    pub fn new(
+        program: &Program,
+        target: &Target,
+        defaults: &Defaults,
+        seed: u64,
+    ) -> Result<Script, Fault> {
+        let stage = Stage {
+            compatibility: Compatibility::Native,
+            targets: std::slice::from_ref(target),
+            threads: 1,
+            part: Portion::WHOLE,
+            defaults,
+            seed: Seed::Final(seed),
+            network: Arc::new(Nowhere),
+        };
+        let (_, mut scripts) = ScriptSet::assemble(program, &stage)?;
+        Ok(scripts.pop().expect("one target with one thread has one script"))
     }
 }

@@ -2,7 +2,7 @@
 
 use mlua::{IntoLua, Lua, MetaMethod, Table, UserData, UserDataFields, UserDataMethods, Value};
 
-use crate::Compatibility;
+use crate::stage::Compatibility;
 
 #[cfg(test)]
 mod tests;

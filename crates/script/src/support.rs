@@ -13,7 +13,7 @@ use load::driver::{Label, Outcome};
 use measure::pace::Portion;
 use net::Address;
 
-use crate::bound::LONGEST_CALL;
+use crate::program::LONGEST_CALL;
 use crate::{
     Compatibility, Defaults, Network, Nowhere, Program, Script, ScriptSet, Seed, Stage, Stream,
     Target,

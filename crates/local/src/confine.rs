@@ -8,12 +8,13 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use lab::backend::Limits;
 use lab::spec::{Cpus, plain};
 
-use super::process::kill_if;
+use super::process::{self, Process, kill_if};
 
 #[cfg(test)]
 mod tests;
@@ -206,7 +207,7 @@ impl std::fmt::Display for Confinement {
 pub(crate) struct Group {
     folders: Vec<PathBuf>,
     usage: Usage,
-    /// True if the group itself keeps its processes on their CPUs.
+    /// True if the group itself keeps its processes on their CPUs; otherwise affinity must.
     pins: bool,
 }
 
@@ -221,16 +222,12 @@ enum Usage {
 }
 
 impl Group {
-    /// Files through which a process enters the group by writing `0`.
-    pub(crate) fn entrances(&self) -> io::Result<Vec<File>> {
+    /// Starts a process in it, on these CPUs.
+    pub(crate) fn spawn(&self, command: Command, cpus: Option<&Cpus>) -> io::Result<Process> {
         let open =
             |folder: &PathBuf| OpenOptions::new().write(true).open(folder.join("cgroup.procs"));
-        self.folders.iter().map(open).collect()
-    }
-
-    /// True if the group itself keeps its processes on their CPUs; otherwise affinity must.
-    pub(crate) fn pins(&self) -> bool {
-        self.pins
+        let entrances: Vec<File> = self.folders.iter().map(open).collect::<io::Result<_>>()?;
+        process::spawn(command, entrances, cpus.filter(|_| !self.pins))
     }
 
     /// Returns the folders with the kernel's counters of the group; empty if there are none.

@@ -294,7 +294,7 @@ impl Local {
         command.stdin(input);
         let folder = self.folder.make().inspect_err(|_| group.remove())?;
         command.env("TMPDIR", &folder);
-        let process = process::spawn(command, group, cpus).map_err(|error| {
+        let process = group.spawn(command, cpus).map_err(|error| {
             group.remove();
             process::not_started(&program, &error)
         })?;

@@ -20,8 +20,6 @@ use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::{Pid, getpid, getppid, getsid};
 use results::Secrets;
 
-use super::confine::Group;
-
 #[cfg(test)]
 mod tests;
 
@@ -98,15 +96,15 @@ pub(crate) fn input(secrets: &Secrets) -> io::Result<Stdio> {
     Ok(reader.into())
 }
 
-/// Starts `command` inside `group` from its first instruction on. It has its own process group, so
-/// that Ctrl-C reaches only us, and the kernel kills it when we die.
+/// Starts `command` with an affinity, and from its first instruction on in the control groups that it enters by
+/// writing `0` to their `entrances`. It has its own process group, so that Ctrl-C reaches only us, and the
+/// kernel kills it when we die.
 pub(crate) fn spawn(
     mut command: Command,
-    group: &Group,
+    mut entrances: Vec<File>,
     cpus: Option<&Cpus>,
 ) -> io::Result<Process> {
-    let mut entrances: Vec<File> = group.entrances()?;
-    let affinity = cpus.filter(|_| !group.pins()).map(affinity).transpose()?;
+    let affinity = cpus.map(affinity).transpose()?;
     let parent = getpid();
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let prepare = move || {

@@ -88,7 +88,7 @@ fn version_2_without_cpuset_keeps_limits_and_leaves_pinning_to_affinity() {
         "#]],
     );
     let confinement = Confinement::find(tree.0.path(), "0::/\n", "benchwright-7-9");
-    assert!(!confinement.group("hotel", None, Limits::default()).unwrap().pins());
+    assert!(!confinement.group("hotel", None, Limits::default()).unwrap().pins);
 }
 
 /// A group that cannot enable controllers (here: has none) is skipped for the one above it.

@@ -7,8 +7,8 @@ use lab::host::rest;
 use lab::spec::Literal;
 use nix::sys::signal::Signal;
 
+use super::super::confine;
 use super::super::process::Process;
-use super::super::{confine, process};
 use super::*;
 use crate::allowed_here;
 
@@ -59,7 +59,7 @@ impl Busy {
         let group = confinement.group(name, Some(cpus), Limits::default()).unwrap();
         let mut command = Command::new("sh");
         command.args(["-c", "while :; do :; done"]);
-        let child = process::spawn(command, &group, Some(cpus)).unwrap();
+        let child = group.spawn(command, Some(cpus)).unwrap();
         Busy { group, child: Some(child) }
     }
 

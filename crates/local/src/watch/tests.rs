@@ -5,8 +5,8 @@ use std::time::Duration;
 use lab::host::rest;
 use nix::sys::signal::Signal;
 
+use super::super::confine;
 use super::super::process::Process;
-use super::super::{confine, process};
 use super::*;
 
 /// A group of this run, removed with it.
@@ -29,7 +29,7 @@ impl Stage {
         let group = self.confinement.group(name, None, limits).unwrap();
         let mut command = Command::new("sh");
         command.args(["-c", script]);
-        let child = process::spawn(command, &group, None).unwrap();
+        let child = group.spawn(command, None).unwrap();
         self.sources.push(Source {
             name: name.to_owned(),
             step: name.split("-").next().unwrap().to_owned(),

@@ -1,40 +1,10 @@
-//! The parts of a connection to a broker, each used by one task.
-
-use std::time::Duration;
+//! The parts of a connection to a broker, each used by one task: one of each kind of broker.
 
 use bytes::Bytes;
-use tokio::time;
 
-use super::address::{Address, Kind};
+use super::address::Kind;
+use super::dialogue::{Failure, Group, Settings, within};
 use super::{Position, kafka, nats, redis};
-
-/// The rules of a connection.
-#[derive(Clone, Debug)]
-pub(super) struct Settings {
-    pub(super) address: Address,
-    /// The longest time for an answer.
-    pub(super) timeout: Duration,
-    /// The length of a long poll on a connection that publishing shares with it; `None` if they have
-    /// their own.
-    pub(super) shared_poll: Option<Duration>,
-    /// The most events of a subscriber that are read and have not ended.
-    pub(super) window: usize,
-}
-
-impl Settings {
-    /// Returns the time that a read waits in the broker for the next event.
-    pub(super) fn poll(&self) -> Duration {
-        self.shared_poll.unwrap_or(Duration::from_secs(1))
-    }
-}
-
-/// A subscriber as the broker knows it.
-#[derive(Clone, Debug)]
-pub(super) struct Group {
-    pub(super) name: String,
-    /// The position after the last event that was read, if this process has read any.
-    pub(super) next: Option<Position>,
-}
 
 /// An event that a broker delivers.
 #[derive(Debug)]
@@ -44,15 +14,12 @@ pub(super) struct Arrival {
     pub(super) receipt: Receipt,
 }
 
-/// The address that acknowledges an event to the broker, if its position is not enough.
-pub(super) type Receipt = Option<async_nats::Subject>;
-
-/// The reason why a broker did not do what it was asked.
+/// The part of an event by which it is acknowledged to the broker.
 #[derive(Debug)]
-pub(super) enum Failure {
-    /// It refused. The connection is good.
-    Refused(String),
-    Broken(String),
+pub(super) enum Receipt {
+    /// Its position is enough.
+    Position,
+    Nats(nats::Receipt),
 }
 
 /// A connection with all its parts.
@@ -73,7 +40,7 @@ pub(super) enum Producer {
 /// Reads the events of one subscriber.
 pub(super) enum Reader {
     Redis(redis::Reader),
-    Nats(Box<nats::Reader>),
+    Nats(nats::Reader),
     Kafka(kafka::Reader),
 }
 
@@ -99,23 +66,42 @@ pub(super) enum Link {
 }
 
 pub(super) async fn connect(settings: &Settings, groups: &[Group]) -> Result<Connection, String> {
-    let connecting = async {
-        match settings.address.kind {
-            Kind::Redis => redis::connect(settings, groups).await,
-            Kind::Nats => nats::connect(settings, groups).await,
-            Kind::Kafka => kafka::connect(settings, groups).await,
-        }
-    };
-    within(settings.timeout, connecting).await
+    within(settings.timeout, connect_to(settings, groups)).await
 }
 
-/// Ends a question to a broker that takes longer than an answer may take.
-pub(super) async fn within<T>(
-    timeout: Duration,
-    asked: impl Future<Output = Result<T, String>>,
-) -> Result<T, String> {
-    let late = |_| Err(format!("no answer within {timeout:?}"));
-    time::timeout(timeout, asked).await.unwrap_or_else(late)
+async fn connect_to(settings: &Settings, groups: &[Group]) -> Result<Connection, String> {
+    Ok(match settings.address.kind {
+        Kind::Redis => {
+            let (producer, keeper, consumers) = redis::connect(settings, groups).await?;
+            let both = |(reader, settler)| (Reader::Redis(reader), Settler::Redis(settler));
+            Connection {
+                producer: Producer::Redis(producer),
+                keeper: Keeper::Redis(keeper),
+                consumers: consumers.into_iter().map(both).collect(),
+                link: Link::Silent,
+            }
+        }
+        Kind::Nats => {
+            let (producer, keeper, consumers, link) = nats::connect(settings, groups).await?;
+            let both = |(reader, settler)| (Reader::Nats(reader), Settler::Nats(settler));
+            Connection {
+                producer: Producer::Nats(producer),
+                keeper: Keeper::Nats(keeper),
+                consumers: consumers.into_iter().map(both).collect(),
+                link: Link::Nats(link),
+            }
+        }
+        Kind::Kafka => {
+            let (producer, keeper, readers) = kafka::connect(settings, groups).await?;
+            let both = |reader| (Reader::Kafka(reader), Settler::Kafka);
+            Connection {
+                producer: Producer::Kafka(producer),
+                keeper: Keeper::Kafka(Box::new(keeper)),
+                consumers: readers.into_iter().map(both).collect(),
+                link: Link::Silent,
+            }
+        }
+    })
 }
 
 impl Producer {
@@ -134,18 +120,37 @@ impl Reader {
     /// Waits for further events; returns about `most`, or none after a while.
     pub(super) async fn read(&mut self, most: usize) -> Result<Vec<Arrival>, String> {
         match self {
-            Reader::Redis(reader) => reader.read(most).await,
-            Reader::Nats(reader) => reader.read(most).await,
-            Reader::Kafka(reader) => reader.read().await,
+            Reader::Redis(reader) => Ok(by_position(reader.read(most).await?)),
+            Reader::Nats(reader) => {
+                let arrival = |(position, record, receipt)| Arrival {
+                    position,
+                    record,
+                    receipt: Receipt::Nats(receipt),
+                };
+                Ok(reader.read(most).await?.into_iter().map(arrival).collect())
+            }
+            Reader::Kafka(reader) => Ok(by_position(reader.read().await?)),
         }
     }
+}
+
+fn by_position(read: Vec<(Position, Bytes)>) -> Vec<Arrival> {
+    let arrival = |(position, record)| Arrival { position, record, receipt: Receipt::Position };
+    read.into_iter().map(arrival).collect()
 }
 
 impl Settler {
     pub(super) async fn settle(&mut self, ended: &[(Position, Receipt)]) -> Result<(), String> {
         match self {
             Settler::Redis(settler) => settler.settle(ended).await,
-            Settler::Nats(settler) => settler.settle(ended).await,
+            Settler::Nats(settler) => {
+                for (_, receipt) in ended {
+                    if let Receipt::Nats(receipt) = receipt {
+                        settler.settle(receipt).await?;
+                    }
+                }
+                Ok(())
+            }
             Settler::Kafka => Ok(()),
         }
     }
@@ -181,9 +186,4 @@ impl Link {
             Link::Nats(link) => link.broken().await,
         }
     }
-}
-
-/// Returns the position before which all subscribers are done, if it is known.
-pub(super) fn floor(lows: &[Option<Position>]) -> Option<Position> {
-    lows.iter().copied().min().flatten()
 }

@@ -12,7 +12,8 @@ use tokio::task::JoinSet;
 use tokio::time;
 
 use super::address::Address;
-use super::connection::{self, Connection, Failure, Keeper, Producer, Settings, within};
+use super::connection::{self, Connection, Keeper, Producer};
+use super::dialogue::{Failure, Settings, within};
 use super::record::Record;
 use super::subscriber::Subscriber;
 use super::waiting::Waiting;

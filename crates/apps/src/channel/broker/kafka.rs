@@ -14,10 +14,10 @@ use rskafka::client::controller::ControllerClient;
 use rskafka::client::error::{Error, ProtocolError};
 use rskafka::client::partition::{Compression, OffsetAt, PartitionClient, UnknownTopicHandling};
 use rskafka::client::{Client, ClientBuilder};
-use rskafka::record::Record;
+use rskafka::record::{Record, RecordAndOffset};
 
 use super::Position;
-use super::connection::{self, Arrival, Connection, Failure, Group, Link, Settings, floor, within};
+use super::dialogue::{Failure, Group, Settings, floor, within};
 
 /// The most bytes of the records in one request to produce: brokers take a megabyte by default.
 const MOST_BYTES: usize = 900_000;
@@ -51,7 +51,11 @@ pub(super) struct Keeper {
     timeout: Duration,
 }
 
-pub(super) async fn connect(settings: &Settings, groups: &[Group]) -> Result<Connection, String> {
+/// Returns a reader for each group.
+pub(super) async fn connect(
+    settings: &Settings,
+    groups: &[Group],
+) -> Result<(Producer, Keeper, Vec<Reader>), String> {
     let (topic, timeout) = (&settings.address.stream, settings.timeout);
     // An error ends the connection at once; the caller decides when to try again.
     let backoff = BackoffConfig {
@@ -89,21 +93,15 @@ pub(super) async fn connect(settings: &Settings, groups: &[Group]) -> Result<Con
         keeper.store().await?;
     }
     let producer = Producer(Arc::new(open(topic).await?));
-    let mut consumers = Vec::new();
+    let mut readers = Vec::new();
     for next in starts {
         let events = match settings.shared_poll {
             Some(_) => Arc::clone(&producer.0),
             None => Arc::new(open(topic).await?),
         };
-        let reader = Reader { events, next, poll: settings.poll(), timeout };
-        consumers.push((connection::Reader::Kafka(reader), connection::Settler::Kafka));
+        readers.push(Reader { events, next, poll: settings.poll(), timeout });
     }
-    Ok(Connection {
-        producer: connection::Producer::Kafka(producer),
-        keeper: connection::Keeper::Kafka(Box::new(keeper)),
-        consumers,
-        link: Link::Silent,
-    })
+    Ok((producer, keeper, readers))
 }
 
 async fn create_topics(client: &Client, topics: &[&str], timeout: Duration) -> Result<(), String> {
@@ -177,22 +175,19 @@ impl Producer {
 }
 
 impl Reader {
-    pub(super) async fn read(&mut self) -> Result<Vec<Arrival>, String> {
+    pub(super) async fn read(&mut self) -> Result<Vec<(Position, Bytes)>, String> {
         let poll = milliseconds(self.poll);
         let fetching = async {
             self.events.fetch_records(self.next, 1..MOST_FETCHED, poll).await.map_err(text)
         };
         let (records, _) = within(self.poll + self.timeout, fetching).await?;
-        let arrivals = records.into_iter().map(|one| Arrival {
-            position: one.offset as Position,
-            record: one.record.value.unwrap_or_default().into(),
-            receipt: None,
-        });
-        let arrivals: Vec<Arrival> = arrivals.collect();
-        if let Some(last) = arrivals.last() {
-            self.next = last.position as i64 + 1;
+        if let Some(last) = records.last() {
+            self.next = last.offset + 1;
         }
-        Ok(arrivals)
+        let record = |one: RecordAndOffset| {
+            (one.offset as Position, one.record.value.unwrap_or_default().into())
+        };
+        Ok(records.into_iter().map(record).collect())
     }
 }
 

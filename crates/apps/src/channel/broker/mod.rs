@@ -17,6 +17,7 @@ pub mod waiting;
 pub mod window;
 
 mod connection;
+mod dialogue;
 mod kafka;
 mod nats;
 mod redis;

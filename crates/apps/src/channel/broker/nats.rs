@@ -9,13 +9,13 @@ use async_nats::jetstream::consumer::{AckPolicy, Consumer, DeliverPolicy, pull};
 use async_nats::jetstream::context::{Context, ContextBuilder};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{Config, RetentionPolicy, StorageType};
-use async_nats::{Client, ConnectOptions, Event};
+use async_nats::{Client, ConnectOptions, Event, Subject};
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
 use tokio::sync::watch;
 
 use super::Position;
-use super::connection::{self, Arrival, Connection, Failure, Group, Receipt, Settings};
+use super::dialogue::{Failure, Group, Settings};
 
 /// The time after which the server delivers an event again that is not acknowledged. One that is still
 /// on its way is not delivered twice by this process; one of a killed process is.
@@ -35,11 +35,22 @@ pub(super) struct Reader(Pin<Box<pull::Stream>>);
 
 pub(super) struct Settler(Client);
 
+/// The address by which an event is acknowledged.
+#[derive(Debug)]
+pub(super) struct Receipt(Option<Subject>);
+
+/// The position of an event, its record and its receipt.
+type Arrival = (Position, Bytes, Receipt);
+
 pub(super) struct Keeper(Vec<Consumer<pull::Config>>);
 
 pub(super) struct Link(watch::Receiver<bool>);
 
-pub(super) async fn connect(settings: &Settings, groups: &[Group]) -> Result<Connection, String> {
+/// Returns a reader and a settler for each group.
+pub(super) async fn connect(
+    settings: &Settings,
+    groups: &[Group],
+) -> Result<(Producer, Keeper, Vec<(Reader, Settler)>, Link), String> {
     let name = &settings.address.stream;
     let (sender, broken) = watch::channel(false);
     let options = ConnectOptions::new()
@@ -80,18 +91,11 @@ pub(super) async fn connect(settings: &Settings, groups: &[Group]) -> Result<Con
         let consumer = stream.create_consumer(config).await.map_err(|e| e.to_string())?;
         let messages = consumer.stream().max_messages_per_batch(MOST_HELD);
         let messages = messages.messages().await.map_err(|e| e.to_string())?;
-        consumers.push((
-            connection::Reader::Nats(Box::new(Reader(Box::pin(messages)))),
-            connection::Settler::Nats(Settler(client.clone())),
-        ));
+        consumers.push((Reader(Box::pin(messages)), Settler(client.clone())));
         known.push(consumer);
     }
-    Ok(Connection {
-        producer: connection::Producer::Nats(Producer { context, subject: name.clone() }),
-        keeper: connection::Keeper::Nats(Keeper(known)),
-        consumers,
-        link: connection::Link::Nats(Link(broken)),
-    })
+    let producer = Producer { context, subject: name.clone() };
+    Ok((producer, Keeper(known), consumers, Link(broken)))
 }
 
 impl Producer {
@@ -132,16 +136,14 @@ fn arrival(
     let message = message.ok_or("the server ended the consumer")?.map_err(|e| e.to_string())?;
     let position = message.info().map_err(|e| e.to_string())?.stream_sequence.into();
     let message = message.message;
-    Ok(Arrival { position, record: message.payload, receipt: message.reply })
+    Ok((position, message.payload, Receipt(message.reply)))
 }
 
 impl Settler {
-    pub(super) async fn settle(&mut self, ended: &[(Position, Receipt)]) -> Result<(), String> {
-        for receipt in ended.iter().filter_map(|(_, receipt)| receipt.clone()) {
-            let sent = self.0.publish(receipt, ACKNOWLEDGEMENT).await;
-            sent.map_err(|error| error.to_string())?;
-        }
-        Ok(())
+    pub(super) async fn settle(&mut self, receipt: &Receipt) -> Result<(), String> {
+        let Receipt(Some(subject)) = receipt else { return Ok(()) };
+        let sent = self.0.publish(subject.clone(), ACKNOWLEDGEMENT).await;
+        sent.map_err(|error| error.to_string())
     }
 }
 

@@ -9,9 +9,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{Cmd, Pipeline, Value, cmd};
 
 use super::Position;
-use super::connection::{
-    self, Arrival, Connection, Failure, Group, Link, Receipt, Settings, floor,
-};
+use super::dialogue::{Failure, Group, Settings, floor};
 use crate::kit::redis::{self as kit, Server};
 
 /// The only consumer of each group: a process that follows another one takes over its entries.
@@ -48,7 +46,11 @@ pub(super) struct Keeper {
     floor: Option<Position>,
 }
 
-pub(super) async fn connect(settings: &Settings, groups: &[Group]) -> Result<Connection, String> {
+/// Returns a reader and a settler for each group.
+pub(super) async fn connect(
+    settings: &Settings,
+    groups: &[Group],
+) -> Result<(Producer, Keeper, Vec<(Reader, Settler)>), String> {
     let server = Server::at(settings.address.host.clone());
     let stream = &settings.address.stream;
     let poll = settings.poll();
@@ -72,16 +74,11 @@ pub(super) async fn connect(settings: &Settings, groups: &[Group]) -> Result<Con
             group: group.clone(),
         };
         let reader = Reader { connection: own, stream, group, again: Some(0), poll };
-        consumers.push((connection::Reader::Redis(reader), connection::Settler::Redis(settler)));
+        consumers.push((reader, settler));
     }
     let groups = groups.iter().map(|group| group.name.clone()).collect();
     let keeper = Keeper { connection, stream: stream.clone(), groups, floor: None };
-    Ok(Connection {
-        producer: connection::Producer::Redis(producer),
-        keeper: connection::Keeper::Redis(keeper),
-        consumers,
-        link: Link::Silent,
-    })
+    Ok((producer, keeper, consumers))
 }
 
 /// Creates a group that gets the entries from now on, unless it is there.
@@ -115,10 +112,10 @@ impl Producer {
 }
 
 impl Reader {
-    pub(super) async fn read(&mut self, most: usize) -> Result<Vec<Arrival>, String> {
+    pub(super) async fn read(&mut self, most: usize) -> Result<Vec<(Position, Bytes)>, String> {
         while let Some(after) = self.again {
             let arrivals = self.ask(most, None, &id(after)).await?;
-            self.again = arrivals.last().map(|last| last.position);
+            self.again = arrivals.last().map(|(position, _)| *position);
             if !arrivals.is_empty() {
                 return Ok(arrivals);
             }
@@ -131,7 +128,7 @@ impl Reader {
         most: usize,
         block: Option<Duration>,
         after: &str,
-    ) -> Result<Vec<Arrival>, String> {
+    ) -> Result<Vec<(Position, Bytes)>, String> {
         let mut read = cmd("XREADGROUP");
         read.arg("GROUP").arg(&self.group).arg(CONSUMER).arg("COUNT").arg(most);
         if let Some(block) = block {
@@ -145,7 +142,8 @@ impl Reader {
 }
 
 impl Settler {
-    pub(super) async fn settle(&mut self, ended: &[(Position, Receipt)]) -> Result<(), String> {
+    /// Acknowledges events by their positions.
+    pub(super) async fn settle<R>(&mut self, ended: &[(Position, R)]) -> Result<(), String> {
         let mut acknowledge = cmd("XACK");
         acknowledge.arg(&self.stream).arg(&self.group);
         for (position, _) in ended {
@@ -204,7 +202,7 @@ async fn asked<T: redis::FromRedisValue>(
 
 /// Returns the entries in an answer to XREADGROUP: nil, or one stream with its entries. The fields of
 /// an entry that was deleted are nil: it becomes an empty record.
-fn entries(answer: Value) -> Option<Vec<Arrival>> {
+fn entries(answer: Value) -> Option<Vec<(Position, Bytes)>> {
     let mut streams = match answer {
         Value::Nil => return Some(Vec::new()),
         Value::Array(streams) => streams,
@@ -223,7 +221,7 @@ fn entries(answer: Value) -> Option<Vec<Arrival>> {
             },
             _ => return None,
         };
-        Some(Arrival { position: position(text(&id)?)?, record, receipt: None })
+        Some((position(text(&id)?)?, record))
     };
     entries.into_iter().map(arrival).collect()
 }
@@ -275,7 +273,7 @@ mod tests {
         ];
         let answer = Value::Array(vec![Value::Array(vec![bulk("s"), Value::Array(list)])]);
         let found = entries(answer).unwrap();
-        let found: Vec<_> = found.iter().map(|one| (id(one.position), &one.record[..])).collect();
+        let found: Vec<_> = found.iter().map(|(at, record)| (id(*at), &record[..])).collect();
         assert_eq!(found, [("1-1".to_owned(), &b"data"[..]), ("1-2".to_owned(), b"")]);
         assert!(entries(Value::Nil).unwrap().is_empty());
         for wrong in [

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::{Notify, Semaphore, mpsc};
 
 use super::Position;
-use super::connection::{Arrival, Group, Reader, Receipt, Settler};
+use super::connection::{Arrival, Reader, Receipt, Settler};
+use super::dialogue::Group;
 use super::record::Record;
 use super::waiting::Waiting;
 use super::window::Window;

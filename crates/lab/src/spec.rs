@@ -431,6 +431,7 @@ pub struct Spec {
     #[serde(default)]
     pub workload: Workload,
     /// The load that is offered.
+    #[serde(deserialize_with = "load::read")]
     pub load: Load,
     /// The parts of a trial's time.
     #[serde(default)]

@@ -21,8 +21,7 @@ mod tests;
 
 /// The load that is offered. Everything that is absent is left to the generator's own default.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
-#[serde(try_from = "WrittenLoad")]
-#[schemars(!try_from, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Load {
     /// The model: what decides when requests start.
     pub model: Model,
@@ -43,7 +42,8 @@ pub struct Load {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speed: Option<f64>,
     /// The number of connections for each instance.
-    #[schemars(default = "usual_connections", with = "Option<Connections>")]
+    #[serde(default = "usual_connections", deserialize_with = "connections")]
+    #[schemars(with = "Option<Connections>")]
     pub connections: Connections,
     /// The number of script states for each instance, for a workload that depends on it (wrk's -t).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,7 +52,8 @@ pub struct Load {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub think: Option<Think>,
     /// The longest time for a response.
-    #[schemars(default = "ten_seconds", with = "Option<Written<Nanos>>")]
+    #[serde(default = "ten_seconds", deserialize_with = "timeout")]
+    #[schemars(with = "Option<Written<Nanos>>")]
     pub timeout: Written<Nanos>,
     /// The longest time until a connection is open.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,8 +77,7 @@ pub struct Load {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<Texts>,
     /// The local addresses to connect from, in turn.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub source: Vec<Written<IpAddr>>,
     /// The settings for `https` targets.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,8 +99,7 @@ pub struct Load {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion_control: Option<String>,
     /// True if the kernel timestamps received data.
-    #[serde(skip_serializing_if = "is_false")]
-    #[schemars(default)]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub kernel_timestamps: bool,
 }
 
@@ -110,6 +109,16 @@ fn usual_connections() -> Connections {
 
 fn ten_seconds() -> Written<Nanos> {
     Written(Nanos::from_secs(10))
+}
+
+/// Reads connections; nothing is the usual number of them.
+fn connections<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Connections, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_else(usual_connections))
+}
+
+/// Reads a timeout; nothing is the usual one.
+fn timeout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Written<Nanos>, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_else(ten_seconds))
 }
 
 fn is_false(flag: &bool) -> bool {
@@ -204,13 +213,33 @@ impl<'de> Deserialize<'de> for Offered {
 }
 
 /// The model of a load.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Model {
     /// The clock alone decides when requests start.
     Open,
     /// A completion and the think time after it decide when the next request starts.
     Closed,
+}
+
+impl<'de> Deserialize<'de> for Model {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Model, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        enum Known {
+            Open,
+            Closed,
+        }
+        // A field that is missing is read as none.
+        match Option::deserialize(deserializer)? {
+            Some(Known::Open) => Ok(Model::Open),
+            Some(Known::Closed) => Ok(Model::Closed),
+            None => Err(D::Error::custom(
+                "neither open nor closed; write `model: open` (the clock decides when a request \
+                 starts) or `model: closed` (a completion does)",
+            )),
+        }
+    }
 }
 
 /// The generator's network interface.
@@ -287,53 +316,11 @@ impl Load {
     pub fn connections_at(&self, rate: Option<Rate>) -> u32 {
         self.connections.at(rate, self.script_threads.map_or(1, |threads| threads.0))
     }
-}
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenLoad {
-    model: Option<Model>,
-    arrivals: Option<Arrivals>,
-    rate: Option<Offered>,
-    shape: Option<Shape>,
-    trace: Option<String>,
-    speed: Option<f64>,
-    connections: Option<Connections>,
-    script_threads: Option<AtLeastOne>,
-    think: Option<Think>,
-    timeout: Option<Written<Nanos>>,
-    connect_timeout: Option<Written<Nanos>>,
-    backlog: Option<Written<Count>>,
-    max_body: Option<Written<Bytes>>,
-    keep_alive: Option<AtLeastOne>,
-    pipeline: Option<AtLeastOne>,
-    open_rate: Option<Written<Rate>>,
-    address: Option<Texts>,
-    #[serde(default)]
-    source: Vec<Written<IpAddr>>,
-    tls: Option<Tls>,
-    shards: Option<AtLeastOne>,
-    pin: Option<Written<Pin>>,
-    io: Option<Io>,
-    timer: Option<Timer>,
-    congestion_control: Option<String>,
-    #[serde(default)]
-    kernel_timestamps: bool,
-}
-
-/// The most requests that may be outstanding on one connection.
-const MOST_PIPELINED: u32 = 65_535;
-
-impl TryFrom<WrittenLoad> for Load {
-    type Error = &'static str;
-    fn try_from(written: WrittenLoad) -> Result<Load, &'static str> {
-        let WrittenLoad {
-            model, arrivals, rate, connections, script_threads, think, timeout, ..
-        } = written;
-        let model = model.ok_or(
-            "neither open nor closed; write `model: open` (the clock decides when a request \
-             starts) or `model: closed` (a completion does)",
-        )?;
+    /// Checks the rules between the fields.
+    fn check(&self) -> Result<(), &'static str> {
+        let Load { model, rate, shape, trace, think, arrivals, .. } = self;
+        let per_rate = matches!(self.connections, Connections::PerRate(_));
         match model {
             Model::Open if think.is_some() => {
                 return Err("think time belongs to a closed loop; in an open one the rate decides");
@@ -341,24 +328,14 @@ impl TryFrom<WrittenLoad> for Load {
             Model::Closed if rate.is_some() || arrivals.is_some() => {
                 return Err("a closed loop has neither rate nor arrivals: completions decide");
             }
-            _ => {}
-        }
-        if timeout.is_some_and(|timeout| *timeout == Nanos::ZERO) {
-            return Err("a timeout must be longer than zero");
-        }
-        let WrittenLoad { shape, trace, speed, connect_timeout, pipeline, address, .. } = written;
-        let is_scheduled = shape.is_some() || trace.is_some();
-        let connections = connections.unwrap_or_else(usual_connections);
-        let per_rate = matches!(connections, Connections::PerRate(_));
-        match model {
-            Model::Closed if is_scheduled => {
+            Model::Closed if self.is_scheduled() => {
                 return Err("a closed loop has neither shape nor trace: completions decide");
             }
             Model::Closed if per_rate => {
                 return Err("connections `per_rate` need a rate, which a closed loop does not \
                             have; write a number of connections");
             }
-            Model::Open if per_rate && is_scheduled => {
+            Model::Open if per_rate && self.is_scheduled() => {
                 return Err(
                     "connections `per_rate` need one rate; with a shape or a trace write a \
                             number of connections",
@@ -366,13 +343,17 @@ impl TryFrom<WrittenLoad> for Load {
             }
             Model::Open | Model::Closed => {}
         }
+        let is_zero = |timeout: Written<Nanos>| *timeout == Nanos::ZERO;
+        if is_zero(self.timeout) || self.connect_timeout.is_some_and(is_zero) {
+            return Err("a timeout must be longer than zero");
+        }
         if shape.is_some() && rate.is_some() {
             return Err("`rate` and `shape` both set the rate; remove one of them");
         }
         if trace.is_some() && (rate.is_some() || shape.is_some() || arrivals.is_some()) {
             return Err("a trace lists every start; remove rate, shape and arrivals");
         }
-        match (speed, &trace) {
+        match (self.speed, trace) {
             (Some(_), None) => return Err("`speed` is that of a trace; add `trace: file`"),
             (Some(speed), Some(_)) if !(speed.is_finite() && 0.0 < speed) => {
                 return Err("the speed of a trace must be above zero; write for example 2, for \
@@ -380,48 +361,28 @@ impl TryFrom<WrittenLoad> for Load {
             }
             _ => {}
         }
-        if connect_timeout.is_some_and(|timeout| *timeout == Nanos::ZERO) {
-            return Err("a timeout must be longer than zero");
-        }
-        if pipeline.is_some_and(|most| MOST_PIPELINED < most.0) {
+        if self.pipeline.is_some_and(|most| MOST_PIPELINED < most.0) {
             return Err("at most 65535 requests may be outstanding on one connection");
         }
-        if address.as_ref().is_some_and(|address| !is_address(address)) {
+        if self.address.as_ref().is_some_and(|address| !is_address(address)) {
             return Err("an address is `all`, `first` or a list of IP[:PORT]; write for example \
                         address: [10.0.0.7, 10.0.0.8]");
         }
-        let arrivals = match model {
-            Model::Open if trace.is_none() => Some(arrivals.unwrap_or_default()),
-            Model::Open | Model::Closed => None,
-        };
-        Ok(Load {
-            model,
-            arrivals,
-            rate,
-            shape,
-            trace,
-            speed,
-            connections,
-            script_threads,
-            think,
-            timeout: timeout.unwrap_or_else(ten_seconds),
-            connect_timeout,
-            backlog: written.backlog,
-            max_body: written.max_body,
-            keep_alive: written.keep_alive,
-            pipeline,
-            open_rate: written.open_rate,
-            address,
-            source: written.source,
-            tls: written.tls,
-            shards: written.shards,
-            pin: written.pin,
-            io: written.io,
-            timer: written.timer,
-            congestion_control: written.congestion_control,
-            kernel_timestamps: written.kernel_timestamps,
-        })
+        Ok(())
     }
+}
+
+/// The most requests that may be outstanding on one connection.
+const MOST_PIPELINED: u32 = 65_535;
+
+/// Reads a load whose fields fit each other.
+pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Load, D::Error> {
+    let mut load = Load::deserialize(deserializer)?;
+    load.check().map_err(D::Error::custom)?;
+    if load.model == Model::Open && load.trace.is_none() {
+        load.arrivals.get_or_insert_default();
+    }
+    Ok(load)
 }
 
 fn is_address(address: &Texts) -> bool {

@@ -11,8 +11,8 @@ mod view;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 use console::output::{self, Exit, Failure};
 use console::signals;
 
@@ -80,8 +80,8 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Doctor(arguments) => command::doctor::doctor(&arguments),
         Command::Clean(arguments) => command::run::clean(&arguments),
         Command::Schema => command::manual::schema(),
-        Command::Completions(arguments) => command::manual::completions(&arguments),
-        Command::Man(arguments) => command::manual::man(&arguments),
+        Command::Completions(arguments) => command::manual::completions(&arguments, Cli::command()),
+        Command::Man(arguments) => command::manual::man(&arguments, Cli::command()),
     }
 }
 

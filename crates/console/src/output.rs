@@ -9,6 +9,8 @@ use std::io::{self, IsTerminal, Write};
 
 use results::said::Said;
 
+use crate::signals;
+
 pub use stream::{Stream, check_place, create, replace};
 
 mod stream;
@@ -27,7 +29,7 @@ pub enum Exit {
     /// There is no trustworthy answer.
     NoAnswer = 3,
     /// Interrupted; what was finished is kept.
-    Interrupted = 130,
+    Interrupted = signals::EXIT as isize,
 }
 
 /// The error of a command that has no result.

@@ -5,7 +5,8 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 
-use crate::output::Exit;
+/// The exit code of a program that they end.
+pub(crate) const EXIT: i32 = 130;
 
 const ENDING: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
 
@@ -17,9 +18,8 @@ static INTERRUPTED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 /// code of the table. Ctrl-C needs nothing, as a shell has this code for a program that it ends. A file beyond the
 /// limit of its size is an error, and not the end.
 pub fn end_at_once() {
-    let exit = Exit::Interrupted as i32;
     let register =
-        |signal| signal_hook::flag::register_conditional_shutdown(signal, exit, UNHANDLED.clone());
+        |signal| signal_hook::flag::register_conditional_shutdown(signal, EXIT, UNHANDLED.clone());
     let mut others = ENDING.into_iter().filter(|signal| *signal != SIGINT);
     let registered = others.try_for_each(|signal| register(signal).map(drop));
     let registered = registered.and_then(|()| signal_hook::flag::register(SIGXFSZ, Arc::default()));
@@ -30,8 +30,7 @@ pub fn end_at_once() {
 pub fn interrupted() -> Arc<AtomicBool> {
     let flag = INTERRUPTED.get_or_init(|| {
         let flag = Arc::new(AtomicBool::new(false));
-        let exit = Exit::Interrupted as i32;
-        let second = signal_hook::flag::register_conditional_shutdown(SIGINT, exit, flag.clone());
+        let second = signal_hook::flag::register_conditional_shutdown(SIGINT, EXIT, flag.clone());
         let register = |signal| signal_hook::flag::register(signal, flag.clone()).map(drop);
         let registered = second.and_then(|_| ENDING.into_iter().try_for_each(register));
         registered.expect("these signals can be handled");

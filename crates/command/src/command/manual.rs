@@ -5,10 +5,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
-
-use crate::cli::Cli;
 use console::output::{self, Exit, Failure};
 
 #[cfg(test)]
@@ -57,26 +55,26 @@ pub(crate) fn schema() -> Result<Exit, Failure> {
     Ok(Exit::Answered)
 }
 
-pub(crate) fn completions(arguments: &Completions) -> Result<Exit, Failure> {
-    output::result(&script(arguments))?;
+pub(crate) fn completions(arguments: &Completions, all: Command) -> Result<Exit, Failure> {
+    output::result(&script(arguments, all))?;
     Ok(Exit::Answered)
 }
 
-fn script(arguments: &Completions) -> String {
+fn script(arguments: &Completions, mut all: Command) -> String {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Cli::command(), "benchwright", &mut script);
+    clap_complete::generate(arguments.shell, &mut all, "benchwright", &mut script);
     String::from_utf8(script).expect("the command line is described in UTF-8")
 }
 
-pub(crate) fn man(arguments: &Man) -> Result<Exit, Failure> {
-    write_pages(&arguments.directory)?;
+pub(crate) fn man(arguments: &Man, all: Command) -> Result<Exit, Failure> {
+    write_pages(&arguments.directory, all)?;
     output::result(&format!("{}\n", arguments.directory.display()))?;
     Ok(Exit::Answered)
 }
 
-fn write_pages(directory: &Path) -> Result<(), Failure> {
-    let written = fs::create_dir_all(directory)
-        .and_then(|()| clap_mangen::generate_to(Cli::command(), directory));
+fn write_pages(directory: &Path, all: Command) -> Result<(), Failure> {
+    let written =
+        fs::create_dir_all(directory).and_then(|()| clap_mangen::generate_to(all, directory));
     written.map_err(|error| {
         Failure::question(format!(
             "writing pages into {}: {error}; name a folder that you may write to",

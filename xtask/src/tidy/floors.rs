@@ -1,32 +1,44 @@
 //! The check that a crate's modules stand on each other as floors: no module uses, through others, one that uses it.
-//! Tests may use what is above them.
+//! A use is a path that begins at the crate's root, also one to a name that `lib.rs` takes from a module. Tests may
+//! use what is above them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Finding;
 use super::tree::{File, Tree};
 
-/// The crates without a circle.
-const CRATES: [&str; 10] =
-    ["command", "console", "generator", "k8s", "lab", "load", "local", "net", "report", "script"];
-
 /// The modules that each module uses, with the place of one use.
 type Uses<'a> = BTreeMap<&'a str, BTreeMap<&'a str, (&'a str, usize)>>;
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
-    CRATES.iter().flat_map(|name| of_crate(tree, name)).collect()
+    let of_source = |file: &File| {
+        let (name, source) = file.path.strip_prefix("crates/")?.split_once('/')?;
+        source.starts_with("src/").then(|| name.to_owned())
+    };
+    let crates: BTreeSet<String> = tree.files().iter().filter_map(of_source).collect();
+    crates.iter().flat_map(|name| of_crate(tree, name)).collect()
 }
 
 fn of_crate(tree: &Tree, name: &str) -> Vec<Finding> {
     let folder = format!("crates/{name}/src/");
-    let files: Vec<(&str, &File)> =
-        tree.files().iter().filter_map(|file| Some((module(file, &folder)?, file))).collect();
-    let modules: BTreeSet<&str> = files.iter().map(|(module, _)| *module).collect();
+    let files: Vec<(&str, usize, &File)> = tree
+        .files()
+        .iter()
+        .filter_map(|file| {
+            let (module, depth) = module(file, &folder)?;
+            Some((module, depth, file))
+        })
+        .collect();
+    let modules: BTreeSet<&str> = files.iter().map(|(module, ..)| *module).collect();
+    let root = tree.file(&format!("{folder}lib.rs"));
+    let taken = root.map(|root| taken(&root.text)).unwrap_or_default();
+    let of_name =
+        |name: &str| modules.get(name).or_else(|| modules.get(*taken.get(name)?)).copied();
     let mut uses = Uses::new();
-    for (module, file) in &files {
+    for (module, depth, file) in &files {
         let of_module = uses.entry(module).or_default();
-        for (used, line) in used(&file.text) {
-            if let Some(used) = modules.get(used).filter(|used| used != &module) {
+        for (used, line) in used(&file.text, *depth) {
+            if let Some(used) = of_name(used).filter(|used| used != module) {
                 of_module.entry(used).or_insert((&file.path, line));
             }
         }
@@ -42,15 +54,21 @@ fn of_crate(tree: &Tree, name: &str) -> Vec<Finding> {
             Finding::at(path, *line, what)
         })
     });
-    each.collect()
+    let hidden = of_name("*").map(|module| {
+        let what = format!("takes all of `{module}`: list the names, so that their uses are seen");
+        Finding::new(format!("{folder}lib.rs"), what)
+    });
+    each.chain(hidden).collect()
 }
 
-/// Returns the name of the top module of a source, unless it is one of tests.
-fn module<'a>(file: &'a File, folder: &str) -> Option<&'a str> {
+/// Returns the name of the top module of a source and its own depth in the tree of modules, unless it is one of
+/// tests.
+fn module<'a>(file: &'a File, folder: &str) -> Option<(&'a str, usize)> {
     let path = file.path.strip_prefix(folder)?.strip_suffix(".rs")?;
-    let is_of_tests = |part: &str| part == "tests" || part == "for_tests" || part == "contract";
-    let module = path.split('/').next()?;
-    (module != "lib" && !path.split('/').any(is_of_tests)).then_some(module)
+    let parts: Vec<&str> = path.strip_suffix("/mod").unwrap_or(path).split('/').collect();
+    let is_of_tests = |part: &&str| ["tests", "for_tests", "contract"].contains(part);
+    let is_root = ["lib", "main"].contains(&parts[0]);
+    (!is_root && !parts.iter().any(is_of_tests)).then_some((parts[0], parts.len()))
 }
 
 /// Returns the modules that a module uses, itself or through others.
@@ -64,23 +82,56 @@ fn reached<'a>(uses: &Uses<'a>, from: &'a str) -> BTreeSet<&'a str> {
     reached
 }
 
-/// Returns the names behind `crate::` with the indices of their lines: one, or several in braces.
-fn used(text: &str) -> Vec<(&str, usize)> {
+/// Returns the names of the crate's root that a module at this depth uses, with the indices of their lines: behind
+/// `crate::` and behind as many `super::` as lead there, one name or several in braces.
+fn used(text: &str, depth: usize) -> Vec<(&str, usize)> {
     let is_comment = |line: &str| line.trim_start().starts_with("//");
+    let supers = "super::".repeat(depth);
     let mut found = Vec::new();
-    for (at, path) in text.match_indices("crate::") {
+    for (at, path) in text.match_indices("crate::").chain(text.match_indices(&supers)) {
         let line = text[..at].matches('\n').count();
         let begin = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
         if is_comment(&text[begin..at]) {
             continue;
         }
-        let rest = &text[at + path.len()..];
+        // A module that is written inside of another one is deeper than its file.
+        let rest = text[at + path.len()..].trim_start_matches("super::");
         match rest.strip_prefix('{') {
             None => found.push((first_name(rest), line)),
-            Some(list) => found.extend(listed(list).into_iter().map(|name| (name, line))),
+            Some(list) => {
+                found.extend(listed(list).into_iter().map(|path| (first_name(path), line)))
+            }
         }
     }
     found
+}
+
+/// Returns the names that the root of a crate takes from elsewhere, each with the first name of its path.
+fn taken(root: &str) -> BTreeMap<&str, &str> {
+    let mut taken = BTreeMap::new();
+    for (at, begin) in root.match_indices("use ") {
+        let before = root[..at].rsplit('\n').next().unwrap_or_default();
+        if before.is_empty() || before.starts_with("pub") {
+            let path = root[at + begin.len()..].split(';').next().unwrap_or_default();
+            let path = path.trim_start_matches("crate::").trim_start_matches("self::");
+            take(path, first_name(path), &mut taken);
+        }
+    }
+    taken
+}
+
+/// Adds the names of a path, which begins in `module`.
+fn take<'a>(path: &'a str, module: &'a str, taken: &mut BTreeMap<&'a str, &'a str>) {
+    match path.split_once('{') {
+        Some(("", list)) => {
+            listed(list).into_iter().for_each(|path| take(path, first_name(path), taken))
+        }
+        Some((_, list)) => listed(list).into_iter().for_each(|path| take(path, module, taken)),
+        None => {
+            let name = path.rsplit([':', ' ']).next().unwrap_or_default();
+            taken.insert(name, module);
+        }
+    }
 }
 
 fn first_name(text: &str) -> &str {
@@ -88,17 +139,22 @@ fn first_name(text: &str) -> &str {
     &text[..end]
 }
 
-/// Returns the first name of each path of a list, up to its closing brace.
+/// Returns the paths of a list, up to its closing brace.
 fn listed(list: &str) -> Vec<&str> {
-    let (mut depth, mut begins) = (0_u32, vec![0]);
+    let (mut depth, mut begin, mut paths) = (0_u32, 0, Vec::new());
     for (at, c) in list.char_indices() {
         match c {
             '{' => depth += 1,
-            '}' if depth == 0 => break,
-            '}' => depth -= 1,
-            ',' if depth == 0 => begins.push(at + 1),
+            '}' if 0 < depth => depth -= 1,
+            ',' | '}' if depth == 0 => {
+                paths.push(list[begin..at].trim());
+                begin = at + 1;
+                if c == '}' {
+                    break;
+                }
+            }
             _ => {}
         }
     }
-    begins.into_iter().map(|begin| first_name(list[begin..].trim_start())).collect()
+    paths
 }

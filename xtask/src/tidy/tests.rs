@@ -127,6 +127,54 @@ fn modules_that_use_each_other_are_found_and_their_tests_may() {
     assert!(circle.iter().any(|line| line.starts_with(begin)), "{circle:?}");
 }
 
+/// Returns the modules of a crate that are found to use one above them, each with that one.
+fn upward(files: &[(&str, &str)]) -> Vec<String> {
+    let of = |finding: &Finding| finding.what.split(", which").next().unwrap().replace('`', "");
+    floors::check(&Tree::of(files)).iter().map(of).collect()
+}
+
+#[test]
+fn a_use_by_way_of_the_modules_above_is_seen() {
+    let uses = |high: &str, low: &str, deep: &str| {
+        upward(&[
+            ("crates/new/src/lib.rs", "mod high;\nmod low;\n"),
+            ("crates/new/src/high.rs", high),
+            ("crates/new/src/low/mod.rs", low),
+            ("crates/new/src/low/deep.rs", deep),
+        ])
+    };
+    let circle = ["high uses low", "low uses high"];
+    assert_eq!(uses("use super::low::X;\n", "use super::high::Y;\n", ""), circle);
+    assert_eq!(uses("use super::low::X;\n", "", "use super::super::{high::Y, low};\n"), circle);
+    let inside = "mod inside {\n    use super::super::high::Y;\n}\n";
+    assert_eq!(uses("use crate::low::X;\n", inside, ""), circle);
+    // This `high` is a part of `low`.
+    assert_eq!(uses("use super::low::X;\n", "", "use super::high::Y;\n"), [""; 0]);
+    assert_eq!(uses("use super::low::X;\n", "pub(in super::super) fn f() {}\n", ""), [""; 0]);
+}
+
+#[test]
+fn a_use_by_a_name_that_the_root_takes_from_a_module_is_seen() {
+    let uses = |root: &str, low: &str| {
+        let high = ("crates/new/src/high.rs", "use crate::low;\n");
+        upward(&[("crates/new/src/lib.rs", root), high, ("crates/new/src/low.rs", low)])
+    };
+    let circle = ["high uses low", "low uses high"];
+    for root in [
+        "pub use high::Y;\n",
+        "use crate::high::inner::{X, Y};\n",
+        "pub(crate) use self::high::{X, inner::{Z as Y}};\n",
+        "use {std::fmt, high::Y};\n",
+    ] {
+        assert_eq!(uses(root, "use crate::Y;\n"), circle, "{root}");
+        assert_eq!(uses(root, "fn f() -> super::Y {}\n"), circle, "{root}");
+        assert_eq!(uses(root, "use crate::other::Y;\n"), [""; 0], "{root}");
+    }
+    assert_eq!(uses("use other::Y;\nuse low::{high, X};\n", "use crate::{X, Y};\n"), [""; 0]);
+    let all = ["takes all of high: list the names, so that their uses are seen"];
+    assert_eq!(uses("pub use high::*;\n", "use crate::Y;\n"), all);
+}
+
 #[test]
 fn an_outside_dependency_that_is_not_listed_is_found_in_every_spelling() {
     for spelling in [

@@ -1,5 +1,4 @@
-//! What every command has in common: its output and exit code, the signals that end it, and the view on a
-//! terminal.
+//! The parts of every command: its output and exit code, the signals that end it, and the view on a terminal.
 #![forbid(unsafe_code)]
 
 pub mod output;

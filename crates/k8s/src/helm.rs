@@ -84,9 +84,15 @@ impl Helm {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
         match output.status.success() {
             true => Ok(text(&output.stdout)),
-            false => Err(text(&output.stderr).trim_start_matches("Error: ").to_owned()),
+            false => Err(reason(&text(&output.stderr)).to_owned()),
         }
     }
+}
+
+/// Returns the error among helm's messages. It comes after warnings, such as one for each link in a
+/// chart.
+fn reason(messages: &str) -> &str {
+    messages.split_once("Error: ").map_or(messages, |(_, error)| error)
 }
 
 /// A file that only we can read, until it is dropped.

@@ -33,6 +33,14 @@ fn values_are_given_as_on_a_command_line() {
 }
 
 #[test]
+fn an_error_of_helm_is_shown_without_the_warnings_before_it() {
+    let link = "walk.go:75: found symbolic link in path: hotel/charts/common resolves to common";
+    let error = "UPGRADE FAILED: Error: the server refused it";
+    assert_eq!(reason(&format!("{link}\nError: {error}")), error);
+    assert_eq!(reason("flag needs an argument"), "flag needs an argument");
+}
+
+#[test]
 fn a_value_with_a_secret_is_a_file_that_only_we_can_read_and_that_is_removed() {
     use std::os::unix::fs::PermissionsExt;
     let mut secrets = Secrets::default();

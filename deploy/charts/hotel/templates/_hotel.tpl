@@ -61,7 +61,7 @@ table), settings. */ -}}
 {{- range .service.calls }}
 {{- if hasKey $services . }}
 - --{{ . }}
-- {{ include "hotelres.address" (dict "root" $root "name" . "service" (get $services .)) }}
+- {{ include "service.address" (dict "root" $root "name" . "port" (get $services .).port) }}
 {{- else if eq . "store" }}
 - --store
 - {{ include "hotelres.postgres" $root | quote }}
@@ -70,15 +70,10 @@ table), settings. */ -}}
 {{- if and .service.cached .root.Values.memcached.enabled }}
 {{- $cache := printf "memcached-%s" .name }}
 - --cache
-- memcached://{{ include "hotelres.address" (dict "root" .root "name" $cache "service" (get $services $cache)) }}
+- memcached://{{ include "service.address" (dict "root" .root "name" $cache "port" (get $services $cache).port) }}
 - --cache-timeout
 - {{ int .settings.features.memcTimeout }}s
 {{- end }}
-{{- end }}
-
-{{- /* The address of all replicas of a service. Arguments: root, name, service. */ -}}
-{{- define "hotelres.address" -}}
-{{- include "service.fullname" . }}:{{ int .service.port }}
 {{- end }}
 
 {{- /* The URL of the database. Kubernetes replaces $(POSTGRES_PASSWORD) when it starts the container,

@@ -69,7 +69,7 @@ memcached:     {port: 11211, foreign: memcached, single: true}
 {{- end }}
 {{- range .service.calls }}
 - --{{ . }}
-- {{ include "social.address" (dict "root" $root "name" . "service" (get $services .)) }}
+- {{ include "service.address" (dict "root" $root "name" . "port" (get $services .).port) }}
 {{- end }}
 {{- if .service.hashes }}
 - --password-hash
@@ -77,11 +77,11 @@ memcached:     {port: 11211, foreign: memcached, single: true}
 {{- end }}
 {{- if and .service.cached .root.Values.memcached.enabled }}
 - --cache
-- memcached://{{ include "social.address" (dict "root" $root "name" "memcached" "service" (get $services "memcached")) }}
+- memcached://{{ include "service.address" (dict "root" $root "name" "memcached" "port" (get $services "memcached").port) }}
 {{- end }}
 {{- if and .service.timelines (ne .name "front") }}
 - --store
-- {{ include "social.address" (dict "root" $root "name" "store" "service" (get $services "store")) }}
+- {{ include "service.address" (dict "root" $root "name" "store" "port" (get $services "store").port) }}
 {{- end }}
 {{- end }}
 
@@ -93,9 +93,4 @@ BENCHWRIGHT_SOCIAL_REDIS: {{ . | quote }}
 {{- with .root.Values.redis.replicas }}
 BENCHWRIGHT_SOCIAL_REDIS_REPLICAS: {{ . | quote }}
 {{- end }}
-{{- end }}
-
-{{- /* The address of all replicas of a service. Arguments: root, name, service. */ -}}
-{{- define "social.address" -}}
-{{- include "service.fullname" . }}:{{ int .service.port }}
 {{- end }}

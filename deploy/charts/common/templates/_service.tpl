@@ -1,6 +1,6 @@
 {{- /*
-The objects of one service: nothing here depends on the application. A chart of another application
-takes a copy of this file.
+The objects of one service: nothing here depends on the application. The chart of an application has
+a link to this one in its folder `charts`.
 
 Every definition takes the same dictionary:
   root         the chart's own context
@@ -215,6 +215,11 @@ spec:
 {{- /* The name of the service's objects, which is also its DNS name: at most 63 characters. */ -}}
 {{- define "service.fullname" -}}
 {{- printf "%s-%s-%s" .name .root.Release.Name .root.Chart.Name | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{- /* The address of all replicas of the service. */ -}}
+{{- define "service.address" -}}
+{{- include "service.fullname" . }}:{{ int .port }}
 {{- end }}
 
 {{- /* The labels that select the service's pods. They must never change. */ -}}

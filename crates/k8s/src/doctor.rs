@@ -1,4 +1,4 @@
-//! The checks of a cluster: 21 pure functions over recorded answers of its API.
+//! The checks of a cluster: pure functions over recorded answers of its API.
 //!
 //! Nothing here talks to a cluster or reads a clock. An answer that is forbidden, or does not have
 //! what Kubernetes documents, makes a check *unknown*, with the missing right, and never good.

@@ -1,4 +1,4 @@
-//! The checks of this machine: 27 pure functions over its files at two moments.
+//! The checks of this machine: pure functions over its files at two moments.
 //!
 //! Nothing here reads a file or a clock: `read` makes a [`Look`] of the machine, or of a folder with
 //! recorded files, and the checks judge it. A file that is missing, as many are on virtual

@@ -16,7 +16,7 @@ fn hotel(scratch: &Scratch) -> Command {
     let spec = experiments().join("hotel.yaml");
     command.arg("run").arg(spec).args(["--profile", "ci", "--out", "out", "--json"]);
     command.args(PATIENT).args(["--set", "budget.trials=200"]);
-    // All 42 processes may share one CPU with others: the first load shall meet the SLO there, too.
+    // All processes may share one CPU with others: the first load shall meet the SLO there, too.
     command.args(["--set", "search.start={probe: 0.3}"]);
     command
 }

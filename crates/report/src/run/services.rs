@@ -1,4 +1,4 @@
-//! Components by the second, grouped by service: 34 processes would be too many to show.
+//! Components by the second, grouped by service: the processes alone would be too many to show.
 
 use std::collections::BTreeMap;
 

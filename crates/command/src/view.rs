@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use lab::course::{Ending, Outlined};
-use lab::experiment::WAIT;
-use lab::progress::{Event, Mark};
+use lab::progress::{Event, Mark, Stage};
 use lab::wishes::Wishes;
 use measure::quantity::grouped;
 use measure::{Instant, Nanos, estimate};
@@ -129,16 +128,16 @@ impl Experiment {
                 });
                 self.stage = ("preparing the trial".to_owned(), now);
             }
-            Event::Stage { name } => {
-                let words = match *name {
-                    "deploy" => "deploying",
-                    "ready" => "waiting until the system is ready",
-                    "initialise" => "loading data",
-                    "reset" => "resetting",
-                    "rest" => "resting before the load",
-                    "teardown" => "tearing down",
-                    WAIT => "waiting for a calm machine",
-                    other => other,
+            Event::Stage(stage) => {
+                let words = match stage {
+                    Stage::Deploy => "deploying",
+                    Stage::Ready => "waiting until the system is ready",
+                    Stage::Initialise => "loading data",
+                    Stage::Reset => "resetting",
+                    Stage::Rest => "resting before the load",
+                    Stage::Teardown => "tearing down",
+                    Stage::WaitForCalm => "waiting for a calm machine",
+                    other => &other.to_string(),
                 };
                 self.stage = (words.to_owned(), now);
             }

@@ -7,7 +7,7 @@ use load::measurement::{Measurement, Plan, Taken};
 use load::observe::{Group, Interval, Part, Reasons};
 use load::pacing::{Pacing, Sharing};
 use load::shard::Ended;
-use load::validity::{self, Judgement};
+use load::validity::{self, GateName, Judgement};
 use measure::pace::{Portion, Segment};
 use measure::{Histogram, Nanos};
 use results::load as document;
@@ -97,7 +97,7 @@ pub(crate) fn of(
                 .gates
                 .iter()
                 .map(|gate| document::Gate {
-                    name: gate.name.to_owned(),
+                    name: gate_name(gate.name),
                     passed: gate.reason.is_none(),
                     figure: gate.figure.clone(),
                 })
@@ -118,15 +118,23 @@ pub(crate) fn of(
     load
 }
 
-fn ended(measurement: &Measurement) -> Option<String> {
-    let how = match measurement.ended {
-        Ended::AsPlanned => return None,
-        Ended::Halted => "halted",
-        Ended::Overloaded => "overloaded",
-        Ended::ByWorkload => "by the workload",
-        Ended::Missed => results::load::SLO_MISSED,
-    };
-    Some(how.to_owned())
+fn ended(measurement: &Measurement) -> Option<document::Ended> {
+    match measurement.ended {
+        Ended::AsPlanned => None,
+        Ended::Halted => Some(document::Ended::Halted),
+        Ended::Overloaded => Some(document::Ended::Overloaded),
+        Ended::ByWorkload => Some(document::Ended::ByWorkload),
+        Ended::Missed => Some(document::Ended::SloMissed),
+    }
+}
+
+fn gate_name(name: GateName) -> document::GateName {
+    match name {
+        GateName::Late => document::GateName::Late,
+        GateName::Lost => document::GateName::Lost,
+        GateName::Disturbed => document::GateName::Disturbed,
+        GateName::Busy => document::GateName::Busy,
+    }
 }
 
 fn by_label(labels: &[String], measurement: &Measurement) -> BTreeMap<String, document::Group> {

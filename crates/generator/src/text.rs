@@ -5,6 +5,7 @@ use std::fmt::Write;
 use measure::estimate::{self, Support};
 use measure::quantity::{counted, grouped};
 use measure::{Bytes, Nanos, Quantile};
+use results::load::Ended;
 use results::{Events, Load, Times, failing};
 
 use console::output::Exit;
@@ -119,7 +120,7 @@ const WIDTH: usize = 12;
 
 fn times(load: &Load, text: &mut String) -> std::fmt::Result {
     // A load that ended by overload lacks the requests that would have waited longest.
-    let bounds = if load.ended.as_deref() == Some("overloaded") { "; lower bounds" } else { "" };
+    let bounds = if load.ended == Some(Ended::Overloaded) { "; lower bounds" } else { "" };
     let total = &load.total;
     let less_lateness = total.response_time_less_lateness.as_ref();
     let events = load.events.as_ref();
@@ -180,9 +181,9 @@ impl Row {
     /// Marks the figures that are lower bounds, since events were lost: those from a time on.
     fn at_least(mut self, times: &Times, from: Option<Nanos>) -> Row {
         let is_at_least = |time: Nanos| from.is_some_and(|from| from <= time);
-        let histogram = times.histogram().unwrap_or_default();
+        let histogram = times.histogram();
         for (figure, (_, level)) in self.figures.iter_mut().zip(COLUMNS) {
-            if histogram.quantile(level).is_some_and(is_at_least) {
+            if histogram.and_then(|all| all.quantile(level)).is_some_and(is_at_least) {
                 *figure = format!("≥ {figure}");
             }
         }

@@ -40,6 +40,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const SOON: Duration = Duration::from_secs(3);
 /// The first pause between repetitions, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+/// The number of a pod's last log lines that are shown.
+pub const LAST_LINES: u32 = 10;
 /// The most lines of a log that wait to be read.
 const MOST_LINES: usize = 10_000;
 

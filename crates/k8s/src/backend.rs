@@ -18,12 +18,12 @@ use lab::backend::{
 };
 use lab::calm::Calm;
 use lab::host::{self, RunId};
-use lab::spec::{Change, Cluster, Exchange, Generator, Method, Resolved, Run as Program};
+use lab::spec::{Change, Cluster, Exchange, Generator, LOAD, Method, Resolved, Run as Program};
 use measure::{Instant, Nanos};
 use results::Environment;
 use serde_json::{Value, json};
 
-use crate::api::{self, Api, Error};
+use crate::api::{self, Api, Error, LAST_LINES};
 use crate::changes::Patch;
 use crate::doctor::{self, Before};
 use crate::helm::Helm;
@@ -51,8 +51,6 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 const GONE_WITHIN: Nanos = Nanos::from_secs(60);
 /// The longest time until a pod of our image has run once, with the time to pull it.
 const IMAGE_WITHIN: Nanos = Nanos::from_secs(120);
-/// The number of log lines of a pod that are shown.
-const LINES: u32 = 10;
 /// The number of log lines of a pod that are kept.
 const MOST_LINES: u32 = 10_000;
 /// The field of the owner object with the releases of the run.
@@ -365,7 +363,7 @@ impl Kubernetes {
     fn last_lines(&self, service: &Service, pod: &str) -> Vec<String> {
         let Connected { api, run, .. } = self.connected();
         let namespace = service.chart.as_ref().map(|chart| self.namespace_of(chart));
-        let lines = api.last_lines(namespace.unwrap_or(&run.namespace), pod, LINES);
+        let lines = api.last_lines(namespace.unwrap_or(&run.namespace), pod, LAST_LINES);
         lines.unwrap_or_default().iter().map(|line| run.secrets.redact(line)).collect()
     }
 
@@ -373,12 +371,13 @@ impl Kubernetes {
     /// reaches them through the API server, which it can reach in any case.
     fn addresses(&self, service: &Service) -> Result<Vec<Address>, Stop> {
         if let Some(chart) = &service.chart {
-            return self.addresses_of_chart(chart);
+            return self.addresses_of_chart(chart, service.scheme());
         }
         let run = &self.connected().run;
-        let port = objects::port(service);
+        let (scheme, port) = (service.scheme(), objects::port(service));
         let address = |number: u32| {
-            let inside = format!("http://{}:{port}", objects::host_of(run, &service.name, number));
+            let host = objects::host_of(run, &service.name, number);
+            let inside = format!("{scheme}://{host}:{port}");
             let pod = objects::pod_of(&service.name, number);
             let path = api::one("Pod", &run.namespace, &pod);
             Address {
@@ -572,7 +571,7 @@ impl Backend for Kubernetes {
         self.files.extend(load::read_files(resolved).map_err(Stop::Question)?);
         self.receiver = load::receiver(resolved).map_err(Stop::Question)?;
         self.connect(resolved)?;
-        match (self.receiver, self.connected().roles["load"].len()) {
+        match (self.receiver, self.connected().roles[LOAD].len()) {
             (Some(_), 2..) => Err(Stop::Question(anyhow::anyhow!(
                 "several generators cannot receive events: each would get those of all\n  let \
                  where.roles.load.nodes select one node"
@@ -757,7 +756,7 @@ impl Backend for Kubernetes {
         let lines = api.last_lines(&run.namespace, &name, MOST_LINES).unwrap_or_default();
         let _ = api.delete(&api::one("Pod", &run.namespace, &name));
         let (_, end, succeeded) = ended?;
-        let last_lines = lines.iter().rev().take(LINES as usize).rev();
+        let last_lines = lines.iter().rev().take(LAST_LINES as usize).rev();
         let last_lines = last_lines.map(|line| run.secrets.redact(line)).collect();
         Ok(Executed { end, succeeded, output: lines.join("\n"), last_lines })
     }
@@ -847,7 +846,7 @@ impl Backend for Kubernetes {
     fn drive(&mut self, drive: &Drive, tick: &mut Ticking<'_>) -> Result<Driven, Stop> {
         self.count += 1;
         let Connected { api, run, roles, .. } = self.connected();
-        let nodes = roles["load"].clone();
+        let nodes = roles[LOAD].clone();
         let (files, each) = (&self.files, &self.generator);
         let generators = load::generators(run, self.count, drive, files, nodes, each);
         let around = Surroundings {

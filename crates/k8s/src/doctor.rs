@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lab::doctor::found::Terms;
+use lab::spec::LOAD;
 use measure::Nanos;
 use results::doctor::Severity::{Error, Info, Warning};
 use results::doctor::{Doctor, Fingerprint};
@@ -34,9 +35,6 @@ mod service;
 
 #[cfg(test)]
 mod tests;
-
-/// The role of the generators; all others are parts of the system under test.
-pub const LOAD: &str = "load";
 
 /// An answer of the API, or the reason why there is none.
 pub type Answer<T> = Result<T, Missing>;

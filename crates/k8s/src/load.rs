@@ -22,7 +22,7 @@ use results::said::Said;
 use results::{Load, Tick};
 use serde_json::Value;
 
-use crate::api::{self, Api, Attached};
+use crate::api::{self, Api, Attached, LAST_LINES};
 use crate::nodes;
 use crate::objects::{self, Generators, Run};
 use crate::pods::{self, State};
@@ -35,8 +35,6 @@ mod tests;
 const AHEAD: (Nanos, Nanos) = (Nanos::from_millis(100), Nanos::from_secs(2));
 /// The number of times that a clock is asked for; the quickest answer counts.
 const CLOCK_READINGS: usize = 5;
-/// The last lines of a generator that explain its end.
-const LAST: u32 = 10;
 /// The longest time for one answer of a generator.
 const ANSWER: Duration = Duration::from_secs(10);
 /// The longest time until the generators' pods run, with their image.
@@ -435,7 +433,11 @@ impl Running<'_> {
     fn ended_early(&self, generator: &Generator) -> Stop {
         let namespace = &self.around.run.namespace;
         let messages = match generator.messages.as_slice() {
-            [] => self.around.api.last_lines(namespace, &generator.pod, LAST).unwrap_or_default(),
+            [] => self
+                .around
+                .api
+                .last_lines(namespace, &generator.pod, LAST_LINES)
+                .unwrap_or_default(),
             messages => messages.to_vec(),
         };
         let is_of_user = |line: &&String| Said::read(line).is_none();

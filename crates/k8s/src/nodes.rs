@@ -21,10 +21,9 @@ pub(crate) fn roles(
     api: &Api,
     resolved: &Resolved,
 ) -> Result<BTreeMap<&'static str, Vec<String>>, Stop> {
-    let roles = &resolved.spec.where_.roles;
     let mut found = BTreeMap::new();
-    for (name, role) in [("sut", &roles.sut), ("load", &roles.load)] {
-        let selector = role.as_ref().and_then(|role| role.nodes.as_deref()).unwrap_or_default();
+    for (name, role) in resolved.spec.where_.roles.named() {
+        let selector = role.and_then(|role| role.nodes.as_deref()).unwrap_or_default();
         let nodes = api.list(&api::all("Node", None), selector).map_err(api::Error::into_stop)?;
         let takes_pods = |node: &&Value| node.pointer("/spec/unschedulable") != Some(&true.into());
         let nodes: Vec<String> = nodes

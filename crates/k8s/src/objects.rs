@@ -242,8 +242,8 @@ fn has_secret_files(service: &Service) -> bool {
 fn pod(run: &Run, service: &Service, nodes: &[String], selector: &Value) -> Value {
     let port = port(service);
     let mut command = of_image(service.command.iter().map(|word| replaced(word, port)));
-    if service.foreign.is_none() {
-        command.extend(["--listen".to_owned(), format!("0.0.0.0:{port}")]);
+    if service.takes_listen() {
+        command.extend(["--listen".to_owned(), listen(port)]);
     }
     let variables = service.environment.iter();
     let variables = variables.map(|(name, value)| (name, replaced(value, port)));
@@ -526,7 +526,14 @@ fn of_image(command: impl Iterator<Item = String>) -> Vec<String> {
 
 /// Replaces what only this backend knows.
 fn replaced(text: &str, port: u16) -> String {
-    text.replace(spec::PORT, &port.to_string()).replace(spec::FOLDER, FOLDER)
+    text.replace(spec::PORT, &port.to_string())
+        .replace(spec::LISTEN, &listen(port))
+        .replace(spec::FOLDER, FOLDER)
+}
+
+/// Returns the address at which a program of a pod shall listen.
+fn listen(port: u16) -> String {
+    format!("0.0.0.0:{port}")
 }
 
 fn files_of(service: &str) -> String {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use lab::backend::Stop;
 use lab::experiment;
-use lab::spec::Resolved;
+use lab::spec::{LOAD, Resolved};
 use serde_json::Value;
 
 use crate::helm::Helm;
@@ -49,7 +49,7 @@ pub fn objects_of(resolved: &Resolved) -> Result<String, Stop> {
     add(&receiver.iter().map(|port| objects::receiver(&run, *port)).collect::<Vec<_>>());
     let files = load::read_files(resolved).map_err(Stop::Question)?;
     for drive in first.drives() {
-        let nodes = nodes("load");
+        let nodes = nodes(LOAD);
         let generators = load::generators(&run, 1, drive, &files, nodes, &cluster.generator);
         add(&objects::generators(&run, &generators));
     }

@@ -131,7 +131,7 @@ fn missing(pod: &Value) -> String {
     }
 }
 
-/// Returns the URL of a pod that a Service selects; `target` is the Service's port of its pods, a
+/// Returns the address of a pod that a Service selects, `host:port`; `target` is the Service's port of its pods, a
 /// number or the name of a container's port.
 pub fn address(pod: &Value, target: &Value, port: u64) -> Option<String> {
     let address = pod.pointer("/status/podIP")?.as_str()?;
@@ -145,7 +145,7 @@ pub fn address(pod: &Value, target: &Value, port: u64) -> Option<String> {
         Value::String(name) => named(name)?,
         _ => port,
     };
-    Some(format!("http://{address}:{port}"))
+    Some(format!("{address}:{port}"))
 }
 
 pub fn uid(object: &Value) -> Option<String> {

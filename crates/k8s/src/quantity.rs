@@ -2,13 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use lab::spec::{Cpus, Literal};
 use serde_json::Value;
 
 #[cfg(test)]
 mod tests;
-
-/// The most CPUs of a machine that a list may name.
-const MOST_CPUS: u32 = 8192;
 
 /// Returns an amount of CPU in thousandths: `500m`, `2`, `0.5`.
 pub(crate) fn millicores(quantity: &Value) -> Option<u64> {
@@ -27,16 +25,7 @@ pub(crate) fn millicores(quantity: &Value) -> Option<u64> {
 
 /// Returns the CPUs of a list: `0-3,8`.
 pub(crate) fn cpus(list: &str) -> Option<BTreeSet<u32>> {
-    let mut cpus = BTreeSet::new();
-    for part in list.trim().split(',').filter(|part| !part.is_empty()) {
-        let (from, to) = part.split_once('-').unwrap_or((part, part));
-        let (from, to) = (from.trim().parse::<u32>().ok()?, to.trim().parse::<u32>().ok()?);
-        if to < from || MOST_CPUS <= to {
-            return None;
-        }
-        cpus.extend(from..=to);
-    }
-    (!cpus.is_empty()).then_some(cpus)
+    Some(Cpus::read(list).ok()?.0.into_iter().collect())
 }
 
 /// Returns an amount of memory in bytes: `8040100Ki`, `512Mi`, `1000000`.

@@ -2,6 +2,7 @@
 //!
 //! Each rule looks at a finished run and states its figures; a rule that has nothing to say is silent.
 
+use measure::estimate::CONFIDENCE;
 use measure::{Nanos, spread};
 use results::Answer;
 use results::analysis;
@@ -178,7 +179,7 @@ fn of_targets(spec: &Spec, answer: &Answer) -> Vec<Advice> {
         let judged = of.target.filter(|t| t.verdict == reproducibility::Verdict::Undecided)?;
         let rsd = of.figures.rsd.filter(|rsd| *rsd < judged.rsd)?;
         let enough = |n: &usize| {
-            spread::rsd_interval(rsd, *n, 0.95).is_some_and(|(_, high)| high <= judged.rsd)
+            spread::rsd_interval(rsd, *n, CONFIDENCE).is_some_and(|(_, high)| high <= judged.rsd)
         };
         Some((of, judged.rsd, (of.figures.n + 1..=MOST).find(enough)?))
     });

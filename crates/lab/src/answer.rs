@@ -12,7 +12,7 @@ use results::answer::{
     failing_strands, validity_in_words,
 };
 use results::at_load;
-use results::comparison::{Compared, Comparison, Verdict as Outcome};
+use results::comparison::{Compared, Comparison, MARGIN, Verdict as Outcome};
 use results::found::{Found, Spread};
 use results::journal::Entry;
 use results::reproducibility::OfMetric;
@@ -145,9 +145,6 @@ fn between_levels(plan: &Plan, journal: &[Entry]) -> Vec<Analysis> {
         false => Vec::new(),
     }
 }
-
-/// The difference that matters, if the spec states none.
-const MARGIN: f64 = 0.03;
 
 fn answer(
     plan: &Plan,

@@ -13,7 +13,8 @@ use results::{Doctor, Environment, Secrets, Tick};
 use crate::calm::Calm;
 use crate::spec::generator::{Arguments, ForeignLoad};
 use crate::spec::{
-    Change, Exchange, Files, Pattern, Port, Resolved, Run, SpecError, Via, replicas,
+    Change, Exchange, Files, HTTP, LISTEN, Pattern, Port, Resolved, Run, Scheme, SpecError, Via,
+    replicas,
 };
 use crate::speed::Gauged;
 
@@ -181,10 +182,12 @@ pub struct Service {
     /// The component of the spec.
     pub component: String,
     pub replicas: u32,
-    /// Program and arguments, without `--listen`.
+    /// Program and arguments, without the `--listen` that the backend may append.
     pub command: Vec<String>,
     pub environment: BTreeMap<String, String>,
     pub files: Files,
+    /// The scheme of its URL, if the spec states it: a line `ready <url>` must have this one.
+    pub scheme: Option<Scheme>,
     /// Present if it neither takes `--listen` nor prints its address.
     pub foreign: Option<Foreign>,
     /// The limits of each replica.
@@ -235,6 +238,19 @@ impl Service {
     pub fn replicas(&self) -> Vec<String> {
         replicas(&self.name, self.replicas)
     }
+
+    /// Returns the scheme of its URL where it prints none.
+    pub fn scheme(&self) -> &str {
+        self.scheme.as_deref().unwrap_or(HTTP)
+    }
+
+    /// Returns true if the backend appends `--listen` with the address at which it shall listen: no text
+    /// of it says where that address belongs.
+    pub fn takes_listen(&self) -> bool {
+        let files = self.files.0.values();
+        let mut texts = self.command.iter().chain(self.environment.values()).chain(files);
+        self.foreign.is_none() && !texts.any(|text| text.contains(LISTEN))
+    }
 }
 
 /// The most that a replica may use.
@@ -266,7 +282,7 @@ impl Address {
 }
 
 /// The rules for a program that does not know this tool. In its texts the backend replaces `${port}`,
-/// as it replaces `${folder}` in those of every component.
+/// as it replaces `${folder}` and `${listen}` in those of every component.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Foreign {
     pub port: Port,

@@ -13,6 +13,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
+use measure::bounds::LOSS_ALLOWED;
 use measure::{Instant, Nanos};
 
 #[cfg(test)]
@@ -22,8 +23,6 @@ mod tests;
 pub const CALM_FOR: Nanos = Nanos::from_secs(2);
 /// The part of the longest wait for which the machine has to be calm.
 const PART_OF_WAIT: u64 = 10;
-/// The share of a CPU that may be lost: the bound of the generator's gate *disturbed*.
-pub const LOSS_ALLOWED: f64 = 0.01;
 /// Shorter gaps are interrupts and the kernel's own work, which every load has.
 pub const GAP_UNNOTICED: Nanos = Nanos::from_micros(100);
 /// The length of a spin: a scheduler with others to run lets no thread run for much longer.

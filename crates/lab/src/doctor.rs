@@ -10,13 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use results::doctor::Severity::{Error, Info, Warning};
 use results::doctor::{Doctor, Fingerprint};
 
-use crate::spec::Cpus;
+use crate::spec::{Cpus, SUT};
 use found::{Found, Row, Terms};
 use seen::Seen;
 
 pub use disturbance::ticks;
 pub use look::{Files, Look};
-pub use seen::TICK;
 
 pub mod fix;
 pub mod found;
@@ -34,8 +33,6 @@ mod traffic;
 #[cfg(test)]
 mod tests;
 
-/// The role of the system under test.
-pub const SUT: &str = "sut";
 /// The check of the time that the hypervisor took.
 pub const STEAL: &str = "local.steal";
 /// The check of what other processes used of the CPUs of the roles.

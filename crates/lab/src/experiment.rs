@@ -23,7 +23,7 @@ use crate::course::{Attempt, Ending, Trial};
 use crate::host;
 use crate::past::{Past, provenance};
 use crate::plan::{Plan, Turn, Turns, bracket, seed_of, slow, swept};
-use crate::progress::{Event, Progress};
+use crate::progress::{Event, Progress, Stage};
 use crate::search;
 use crate::spec::{Cpus, Resolved, Roles, Search};
 use crate::system::System;
@@ -38,9 +38,6 @@ mod usual;
 
 #[cfg(test)]
 mod tests;
-
-/// The stage in which a run waits for a calm machine.
-pub const WAIT: &str = "wait for a calm machine";
 
 /// A run that ended, in whatever way: a run that could not go on has an answer too, with the reason
 /// why it found none.
@@ -315,7 +312,7 @@ impl Run<'_> {
         while let Some(turn) = next {
             self.host.check_interrupt()?;
             if self.host.wishes.is_paused() {
-                progress.event(&Event::Stage { name: "paused" });
+                progress.event(&Event::Stage(Stage::Paused));
                 self.host.await_go()?;
             }
             self.host.wishes.begin_step();
@@ -510,7 +507,7 @@ impl Run<'_> {
         backend: &mut dyn Backend,
         progress: &mut dyn Progress,
     ) -> Result<Waited, Stop> {
-        progress.event(&Event::Stage { name: WAIT });
+        progress.event(&Event::Stage(Stage::WaitForCalm));
         let calm = backend.await_calm(within)?;
         let text = match !calm.is_calm && self.host.wishes.ends_wait() {
             true => format!("{calm}; the user ended the wait"),

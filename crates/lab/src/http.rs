@@ -38,7 +38,7 @@ impl Reply {
 }
 
 /// Sends one request to `url`. `give_up` is checked every 100 ms.
-pub fn ask(
+pub(crate) fn ask(
     url: &str,
     exchange: &Exchange,
     now: impl Fn() -> Instant,
@@ -120,13 +120,6 @@ fn connect((host, port): (&str, u16)) -> Result<TcpStream, String> {
         }
     }
     Err(last)
-}
-
-/// Returns `host:port` of `http://host:port/base`, without user information.
-pub fn authority(url: &str) -> &str {
-    let (_, rest) = url.split_once("://").unwrap_or(("", url));
-    let authority = rest.split_once('/').map_or(rest, |(authority, _)| authority);
-    authority.rsplit_once('@').map_or(authority, |(_, host)| host)
 }
 
 /// The parts of `http://user:password@host:port/base`.

@@ -3,15 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use measure::estimate;
 use measure::quantity::{grouped, rounded};
-use measure::{Instant, Nanos, Quantile};
+use measure::{Instant, Nanos, Quantile, bounds, estimate};
 use results::components::{Components, Monitored};
 use results::doctor::{self, Check, Standing, State};
 use results::evidence::{self, Evidence, Fitness, Question};
 use results::journal::{Connections, Delivery, Observed, Purpose, Status};
 use results::little::Means;
-use results::load::{DISTURBED, Pacing, SLO_MISSED};
+use results::load::{Ended, GateName, Pacing};
 use results::slo::{Judged as JudgedSlo, Slo, Verdict};
 use results::{Little, Load, Metric, Times, failing, verdict};
 
@@ -120,7 +119,7 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
 /// and the checks do not know if the system was.
 fn disturbances(observation: &Observation) -> Vec<String> {
     let gates = observation.driven.load.validity.gates.iter();
-    let of_generator = gates.filter(|gate| gate.name == DISTURBED && !gate.passed);
+    let of_generator = gates.filter(|gate| gate.name == GateName::Disturbed && !gate.passed);
     let of_generator = of_generator.map(|gate| format!("the generator: {}", gate.figure));
     let found =
         [STEAL, FOREIGN].into_iter().filter_map(|id| Some(bad(observation, id)?.value.clone()));
@@ -156,8 +155,7 @@ fn uncertain(load: &Load, resolved: &Resolved) -> Vec<String> {
                 at(&load.total.response_time, level)?,
             ),
         };
-        let width = high.saturating_sub(low);
-        ((low / 10).max(LATENESS_UNNOTICED) < width).then(|| {
+        bounds::is_uncertain(low, high).then(|| {
             format!(
                 "generator late: its lateness leaves the {metric} between {low} and {high}, more than a \
                  tenth apart. Repeat it, or use a quieter machine."
@@ -168,9 +166,6 @@ fn uncertain(load: &Load, resolved: &Resolved) -> Vec<String> {
         resolved.spec.declared().into_iter().map(|(metric, _)| metric).collect();
     metrics.into_iter().filter_map(describe).collect()
 }
-
-/// A lateness that no generator can tell from the machine's own: its bound is the same.
-const LATENESS_UNNOTICED: Nanos = Nanos::from_micros(100);
 
 /// Describes a system that was not steady before the measurement, or in it; only if the spec asks for
 /// a steady one.
@@ -225,6 +220,9 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
     let counts = &load.total.counts;
     let (begin, end) = window(load, &observation.driven.consumed);
     let cpu = used(&observation.driven.consumed, (begin, end));
+    let operations_per_s = load.total.operations.as_ref().map(|all| all.completed_per_s);
+    let received = counts.bytes_received;
+    let bytes_per = |number: f64| (0.0 < number && 0 < received).then(|| received as f64 / number);
     let observed = Observed {
         generator: load.foreign.clone(),
         offered_per_s: rates.offered,
@@ -232,7 +230,8 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
         sustained_per_s: rates.sustained.unwrap_or(rates.completed.min(rates.offered)),
         goodput_per_s: rates.goodput,
         succeeded_per_s: rates.succeeded,
-        ended_after_ns: (load.ended.as_deref() == Some(SLO_MISSED))
+        operations_per_s,
+        ended_after_ns: (load.ended == Some(Ended::SloMissed))
             .then(|| Nanos::from_secs_f64(load.measured_s).0),
         requests: counts.intended,
         failures: counts.failed,
@@ -254,8 +253,8 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
         slo_met,
         saturated: load.saturated == Some(true),
         generator_bound: load.generator.generator_bound == Some(true),
-        bytes_per_answer: (0 < counts.completed_inside && 0 < counts.bytes_received)
-            .then(|| counts.bytes_received as f64 / counts.completed_inside as f64),
+        bytes_per_answer: bytes_per(counts.completed_inside as f64),
+        bytes_per_operation: operations_per_s.and_then(|rate| bytes_per(rate * load.measured_s)),
         cpu_unknown: (observation.driven.consumed.len() - cpu.len()) as u32,
         cpu,
         monitored: components.monitors.iter().flat_map(Monitored::means).collect(),

@@ -50,7 +50,7 @@ pub mod backend;
 #[cfg(test)]
 mod for_tests;
 pub mod host;
-pub mod http;
+mod http;
 pub mod runtime;
 pub mod trust;
 

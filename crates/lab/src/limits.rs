@@ -31,7 +31,7 @@
 use std::collections::BTreeMap;
 
 use measure::quantity::grouped;
-use results::components::{Component, Components, Series, mean};
+use results::components::{Component, Components, Series, THROTTLED, mean};
 use results::journal::Limit;
 
 pub(crate) mod connections;
@@ -40,8 +40,6 @@ mod tests;
 
 /// The share of a bound from which it counts as reached.
 const EXHAUSTED: f64 = 0.95;
-/// The share of a second for which a limit must have stopped a component.
-const THROTTLED: f64 = 0.10;
 /// The share of the seconds, from the first, in which a limit must have been reached.
 const LASTING: f64 = 0.5;
 /// The share of all seconds in which it must have been reached.

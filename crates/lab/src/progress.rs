@@ -41,9 +41,7 @@ pub enum Event<'a> {
     /// Something that the reader should know; not part of the result.
     Notice(String),
     /// A stage of a trial begins. For logs and for tests of the order, not for the transcript.
-    Stage {
-        name: &'static str,
-    },
+    Stage(Stage),
     Deployed {
         what: String,
         /// The time until it was ready; `None` if nothing was asked to tell.
@@ -119,6 +117,42 @@ pub enum Event<'a> {
     },
 }
 
+/// A stage of a trial, or between two trials.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Stage {
+    Deploy,
+    Ready,
+    SmokeTest,
+    Initialise,
+    Scale,
+    Reset,
+    Rest,
+    RestUntilIdle,
+    WarmUpUntilSteady,
+    WaitForCalm,
+    Paused,
+    Teardown,
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Stage::Deploy => "deploy",
+            Stage::Ready => "ready",
+            Stage::SmokeTest => "smoke test",
+            Stage::Initialise => "initialise",
+            Stage::Scale => "scale",
+            Stage::Reset => "reset",
+            Stage::Rest => "rest",
+            Stage::RestUntilIdle => "rest until idle",
+            Stage::WarmUpUntilSteady => "warm-up until steady",
+            Stage::WaitForCalm => "wait for a calm machine",
+            Stage::Paused => "paused",
+            Stage::Teardown => "teardown",
+        })
+    }
+}
+
 impl Event<'_> {
     /// Returns true if a transcript without a terminal shows it.
     pub fn is_lasting(&self) -> bool {
@@ -126,7 +160,7 @@ impl Event<'_> {
             self,
             Event::Planned { .. }
                 | Event::Begins { .. }
-                | Event::Stage { .. }
+                | Event::Stage(_)
                 | Event::Measuring { .. }
                 | Event::Tick { .. }
                 | Event::Stands { .. }
@@ -139,7 +173,7 @@ impl fmt::Display for Event<'_> {
         match self {
             Event::Began { headline } => f.write_str(headline),
             Event::Notice(text) => write!(f, "! {text}"),
-            Event::Stage { name } => write!(f, "{name}"),
+            Event::Stage(stage) => write!(f, "{stage}"),
             Event::Deployed { what, took, smoke_tests } => {
                 write!(f, "deploy   {}", Readied { what, took: *took, smoke_tests: *smoke_tests })
             }

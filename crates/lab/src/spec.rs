@@ -26,7 +26,8 @@ pub use deploy::Stage;
 pub use doctor::Doctor;
 pub use exchange::{Body, Exchange, Method, Sent, Statuses};
 pub use files::File;
-pub use foreign::{Files, Pattern, Port};
+pub(crate) use foreign::HTTP;
+pub use foreign::{Files, Pattern, Port, Scheme};
 pub use foreign_generator::{Expressions, Parse};
 pub use literal::{AtLeastOne, Count, Growth, Literal, Texts, Written};
 pub use load::{Io, Load, Model, Offered, Timer};
@@ -36,7 +37,7 @@ pub use pace::{Arrivals, Shape, Think};
 pub use phases::{CoolDown, Measure, Phases, UntilIdle, UntilSteady, WarmUp};
 pub use questions::{Cell, Factor, Level, Named, Question, questions};
 pub use repeat::{Between, Budget, Order, Repeat, Reset, Until};
-pub use roles::{BackendKind, Cluster, Generator, Role, Roles, Where};
+pub use roles::{BackendKind, Cluster, Generator, LOAD, Role, Roles, SUT, Where};
 pub use scaling::ScalingLaw;
 pub use schema::schema;
 pub use search::{Bracket, ResultKind, Search, Start, Stop, Strategy, Sweep};
@@ -48,8 +49,8 @@ pub use sut::{
     Step, Sut, Via,
 };
 pub use texts::Addresses;
-pub(crate) use texts::replicas_in;
-pub use texts::{FOLDER, PORT};
+pub use texts::{FOLDER, LISTEN, PORT};
+pub(crate) use texts::{authority, of_step, replicas_in};
 pub use workload::{EventMode, Events, Foreign, Workload};
 
 mod roles;
@@ -60,6 +61,7 @@ mod deploy;
 mod exchange;
 mod foreign;
 pub mod foreign_generator;
+mod requests;
 mod sut;
 
 mod connections;
@@ -231,6 +233,7 @@ impl Resolved {
     fn check_question(&self) -> Result<(), SpecError> {
         texts::check(self)?;
         deploy::check(self)?;
+        requests::check(self)?;
         load::check(self)?;
         workload::events::check(self)?;
         monitor::check(self)?;
@@ -384,17 +387,23 @@ impl Resolved {
         Ok(())
     }
 
-    /// Checks the URLs of a service that is not deployed.
+    /// Checks the URLs of a service that is not deployed. Another generator may speak any protocol.
     fn check_endpoints(&self) -> Result<(), SpecError> {
         let has_path = self.spec.workload.path().is_some_and(|path| path != "/");
+        let is_foreign = self.spec.workload.foreign().is_some();
         for (instance, written) in (1..).zip(&self.spec.sut.endpoint.0) {
-            let wrong = match url::parse(&self.text(written, instance)) {
+            let url = self.text(written, instance);
+            let checked = match is_foreign {
+                true => url::server(&url).map(drop),
+                false => url::parse(&url).map(drop),
+            };
+            let wrong = match checked {
                 Err(why) => (why, "correct it; write for example http://127.0.0.1:8080"),
-                Ok(url) if has_path && url.target.contains('?') => (
+                Ok(()) if has_path && url.contains('?') => (
                     "an endpoint with a query, and a workload with a path of its own".to_owned(),
                     "move the query to the path of the workload",
                 ),
-                Ok(_) => continue,
+                Ok(()) => continue,
             };
             let place = self.source.find("endpoint", written);
             return Err(self.source.error(wrong.0, place, wrong.1));

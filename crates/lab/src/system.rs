@@ -9,11 +9,10 @@ use results::Doctor;
 
 use crate::backend::{Address, Backend, Chart, Foreign, Limits, Service, Stop};
 use crate::course::Place;
-use crate::http;
-use crate::progress::{Event, Progress};
+use crate::progress::{Event, Progress, Stage};
 use crate::spec::{
-    Action, Addresses, BackendKind, Component, Exchange, Files, Initialise, OncePer, REPLICAS,
-    Ready, Resolved, Stage, Sut,
+    self, Action, Addresses, BackendKind, Component, Exchange, Files, Initialise, OncePer,
+    REPLICAS, Ready, Resolved, SUT, Sut, authority, of_step,
 };
 use actions::{At, List};
 
@@ -149,7 +148,7 @@ impl System {
         backend: &mut dyn Backend,
         progress: &mut dyn Progress,
     ) -> Result<(), Stop> {
-        progress.event(&Event::Stage { name: "reset" });
+        progress.event(&Event::Stage(Stage::Reset));
         let actions = &resolved.spec.reset.steps;
         self.is_initial = true;
         if actions.is_empty() {
@@ -195,7 +194,7 @@ impl System {
             .collect();
         self.urls = targets.iter().map(|replicas| replicas[0].of_generator.clone()).collect();
         self.addresses = match targets.iter().any(|replicas| 1 < replicas.len()) {
-            true => targets.iter().map(|all| listed(all, |one| &one.of_generator)).collect(),
+            true => targets.iter().map(|all| listed(all)).collect(),
             false => Vec::new(),
         };
     }
@@ -218,7 +217,7 @@ impl System {
         if actions.is_empty() {
             return;
         }
-        progress.event(&Event::Stage { name: "teardown" });
+        progress.event(&Event::Stage(Stage::Teardown));
         let error = "an action of teardown failed";
         if let Err(Stop::NoAnswer(why)) =
             (List { actions, error }).perform(resolved, &self.started, backend)
@@ -238,7 +237,7 @@ impl System {
         let Some(Initialise { once_per, steps, expect }) = &resolved.spec.sut.initialise else {
             return Ok(None);
         };
-        progress.event(&Event::Stage { name: "initialise" });
+        progress.event(&Event::Stage(Stage::Initialise));
         let begun = backend.now();
         let is_due = match once_per {
             OncePer::Experiment => self.loaded.is_empty(),
@@ -281,12 +280,12 @@ fn start(
     }
     let mut started = Started::new();
     for stage in resolved.stages() {
-        progress.event(&Event::Stage { name: "deploy" });
+        progress.event(&Event::Stage(Stage::Deploy));
         match stage {
-            Stage::Wave(components) => {
+            spec::Stage::Wave(components) => {
                 start_wave(resolved, &components, &mut started, backend, progress)?;
             }
-            Stage::Action(action) => {
+            spec::Stage::Action(action) => {
                 let (actions, error) = (std::slice::from_ref(action), "an action of deploy failed");
                 List { actions, error }.perform(resolved, &started, backend)?;
             }
@@ -313,6 +312,9 @@ fn start_wave(
     for (((instance, component), _), addresses) in wave.iter().zip(&addresses) {
         let ready = resolved.spec.sut.ready_of(component);
         for address in addresses {
+            // The line `ready <url>` may have another scheme.
+            let checked = resolved.check_requests(component.name(), &address.of_runner);
+            checked.map_err(Stop::no_answer)?;
             until_ready(resolved, &ready, &address.of_runner, *instance, backend, progress)?;
         }
     }
@@ -383,15 +385,16 @@ fn started_elsewhere(
     Ok(System { urls, is_initial: true, started, of, ..System::default() })
 }
 
-/// Returns the addresses of the components of this instance that are started already, by name.
+/// Returns the addresses of the components of this instance that are started already.
 fn addresses(started: &Started, instance: u32) -> Addresses {
     let here = started.iter().filter(|((of, _), _)| *of == instance);
-    here.map(|((_, name), all)| (name.clone(), listed(all, |one| &one.of_peers))).collect()
+    let urls = |all: &[Address]| all.iter().map(|one| one.of_peers.clone()).collect::<Vec<_>>();
+    here.flat_map(|((_, name), all)| of_step(name, &urls(all))).collect()
 }
 
-/// Returns a list such as `127.0.0.1:7001,127.0.0.1:7002`
-fn listed(addresses: &[Address], view: fn(&Address) -> &String) -> String {
-    addresses.iter().map(|address| http::authority(view(address))).collect::<Vec<_>>().join(",")
+/// Returns the addresses of a target's replicas for the generator: `127.0.0.1:7001,127.0.0.1:7002`
+fn listed(addresses: &[Address]) -> String {
+    addresses.iter().map(|one| authority(&one.of_generator)).collect::<Vec<_>>().join(",")
 }
 
 /// Returns a component as a service of one instance. The backend resolves the program `benchwright`.
@@ -448,13 +451,14 @@ fn service(
         command,
         environment: component.environment().map(texts).unwrap_or_default(),
         files: Files(component.files().map(|files| texts(&files.0)).unwrap_or_default()),
+        scheme: component.scheme().cloned(),
         foreign,
         limits: Limits {
             cpu: component.cpu_limit().map(|limit| limit.0),
             memory: component.memory_limit().map(|limit| limit.0),
         },
         ready_within: *within,
-        role: "sut",
+        role: SUT,
         chart,
     }
 }
@@ -469,7 +473,7 @@ fn until_ready(
     progress: &mut dyn Progress,
 ) -> Result<(), Stop> {
     let Some(path) = &ready.get else { return Ok(()) };
-    progress.event(&Event::Stage { name: "ready" });
+    progress.event(&Event::Stage(Stage::Ready));
     let exchange = Exchange::get(&resolved.text(path, instance));
     let deadline: Instant = backend.now() + *ready.within;
     loop {
@@ -503,7 +507,7 @@ fn smoke(
     if resolved.spec.sut.smoke.is_empty() {
         return Ok(());
     }
-    progress.event(&Event::Stage { name: "smoke test" });
+    progress.event(&Event::Stage(Stage::SmokeTest));
     for instance in 1..=actions::instances(resolved) {
         for exchange in &resolved.spec.sut.smoke {
             actions::ask(exchange, &At { resolved, started, instance }, backend)

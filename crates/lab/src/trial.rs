@@ -17,7 +17,7 @@ use crate::backend::{Backend, Death, Drive, Driven, Stop};
 use crate::course::{Place, Trial};
 use crate::host;
 use crate::monitor::{self, Moment};
-use crate::progress::{Event, Progress};
+use crate::progress::{Event, Progress, Stage};
 use crate::seconds;
 use crate::spec::generator::{self, Arguments, Wanted};
 use crate::spec::{Between, Resolved, UntilSteady};
@@ -74,7 +74,7 @@ pub fn run(
     let before = backend.placement()?;
     let rest = rest(resolved, trial, last) + *resolved.spec.phases.settle;
     if Nanos::ZERO < rest {
-        progress.event(&Event::Stage { name: "rest" });
+        progress.event(&Event::Stage(Stage::Rest));
     }
     backend.pause(rest)?;
     let not_idle = idle::rest(resolved, backend, progress)?;
@@ -145,7 +145,7 @@ fn warm_up(
     backend: &mut dyn Backend,
     progress: &mut dyn Progress,
 ) -> Result<WarmedUp, Stop> {
-    progress.event(&Event::Stage { name: "warm-up until steady" });
+    progress.event(&Event::Stage(Stage::WarmUpUntilSteady));
     let drive = load_of(trial, resolved, system, Some(until));
     let mut signals = Signals::default();
     let mut is_steady = false;

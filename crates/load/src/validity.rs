@@ -4,6 +4,9 @@
 //! disturbed. The target's behaviour (saturation, failures, a full backlog) is a finding, and a
 //! load with findings is valid.
 
+use ::measure::bounds::{
+    self, BUSY, LATENESS_UNNOTICED, LOSS_ALLOWED, OTHERS_UNNOTICED, RETRANSMITS_UNNOTICED,
+};
 use ::measure::quantity::{counted, grouped};
 use ::measure::{Histogram, Nanos, Quantile, Rate};
 
@@ -18,27 +21,16 @@ use crate::shard::{Ended, Failures};
 #[cfg(test)]
 mod tests;
 
-/// The lateness that is always allowed: below 100 µs the generator's lateness cannot be told from
-/// the machine's.
-const LATENESS_ALWAYS_ALLOWED: Nanos = Nanos::from_micros(100);
 const LATENESS_NEVER_ALLOWED: Nanos = Nanos::from_millis(1);
 /// The hiccup that is always allowed: an idle pinned sleeper on a virtual machine overshoots by
 /// 0.1–0.2 ms.
 const HICCUP_ALWAYS_ALLOWED: Nanos = Nanos::from_micros(500);
-const DISTURBANCE_ALLOWED: f64 = 0.01;
-/// The kernel counts steal in ticks: one tick more or less means nothing in a short load.
-const TICK: Nanos = Nanos::from_millis(10);
 /// The share of a closed loop's time that pauses may take. Its completed rate is too low by this
 /// share, and a target that completes this much less than the offered load is not yet saturated.
 const PAUSES_ALLOWED: f64 = 0.03;
-/// The share of time that a shard may work. Beyond it an open loop gets a warning, since its lateness has
-/// a gate of its own; the rate of a closed loop is that of the generator.
-const BUSY: f64 = 0.7;
 /// The requests of a shard in a second from which on a lower rate may help against lateness. With fewer it has more than
 /// a millisecond for each, which is a hundred times what one takes.
 const RATE_MATTERS: f64 = 1_000.0;
-/// The share of time in which others may run on a generator's core without being named as the reason.
-const OTHERS_UNNOTICED: f64 = 0.02;
 /// The share of its maximum that a generator may use before its results become doubtful.
 const SURE: f64 = 0.5;
 /// The share of the time in which connections may not be opened without a word.
@@ -47,7 +39,6 @@ const UNCONNECTED_UNNOTICED: f64 = 0.05;
 const CONNECTIONS_IN_USE: f64 = 0.9;
 /// One of so many requests may be unfinished without a word if nobody waits for the last ones.
 const UNNOTED: u64 = 100;
-const RETRANSMITS_UNNOTICED: f64 = 0.001;
 /// The time that opening connections may take in any case.
 const OPENING_UNNOTICED: Nanos = Nanos::from_millis(500);
 const FREE_PORTS_ENOUGH: u64 = 1_000;
@@ -83,9 +74,19 @@ pub struct Besides {
     pub delivery_p99: Option<(Nanos, Nanos)>,
 }
 
+/// The name of a gate.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum GateName {
+    Late,
+    /// Something was not measured.
+    Lost,
+    Disturbed,
+    Busy,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gate {
-    pub name: &'static str,
+    pub name: GateName,
     pub figure: String,
     /// The reason why it failed, with the remedy.
     pub reason: Option<String>,
@@ -98,7 +99,8 @@ impl Judgement {
 
     /// Returns why the load is not valid: what was not measured comes before how well the rest was.
     pub fn reasons(&self) -> Vec<String> {
-        let (lost, others): (Vec<&Gate>, _) = self.gates.iter().partition(|gate| gate.name == LOST);
+        let (lost, others): (Vec<&Gate>, _) =
+            self.gates.iter().partition(|gate| gate.name == GateName::Lost);
         lost.into_iter().chain(others).filter_map(|gate| gate.reason.clone()).collect()
     }
 }
@@ -153,13 +155,9 @@ impl P99 {
         if self.is_of_delivery { "delivery" } else { "response" }
     }
 
-    fn width(self) -> Nanos {
-        self.upper.saturating_sub(self.lower)
-    }
-
     /// True if the interval is wider than a tenth of its lower bound.
     fn is_wide(self) -> bool {
-        self.lower / 10 < self.width()
+        self.lower / 10 < self.upper.saturating_sub(self.lower)
     }
 }
 
@@ -168,7 +166,7 @@ impl P99 {
 fn lateness_bound(plan: &Plan, asked: P99) -> Nanos {
     let most = plan.slo.map_or(LATENESS_NEVER_ALLOWED, |slo| slo / 20);
     let tenth = asked.lower / 10;
-    tenth.max(LATENESS_ALWAYS_ALLOWED).min(most.max(LATENESS_ALWAYS_ALLOWED))
+    tenth.max(LATENESS_UNNOTICED).min(most.max(LATENESS_UNNOTICED))
 }
 
 /// Judges the lateness of the generator. A response time less its own lateness is a lower bound only as
@@ -179,7 +177,7 @@ fn late(plan: &Plan, measurement: &Measurement, total: &Part, besides: Besides) 
     let lateness = p99(&total.lateness);
     let Pacing::Open { .. } = plan.pacing else {
         let figure = format!("a closed loop cannot be late (lateness p99 {lateness})");
-        return Gate { name: "late", figure, reason: None };
+        return Gate { name: GateName::Late, figure, reason: None };
     };
     let interval = P99::asked(plan, total, besides);
     let bound = lateness_bound(plan, interval);
@@ -188,8 +186,7 @@ fn late(plan: &Plan, measurement: &Measurement, total: &Part, besides: Besides) 
     let bounded = if is_of_delivery { String::new() } else { format!(", bound {bound}") };
     let figure = format!("lateness p99 {lateness}{bounded}; {name} p99 {lower} … {upper}");
     // Both bounds are compared with an SLO, so the width of the interval does not matter to it.
-    let is_uncertain =
-        plan.slo.is_none() && interval.is_wide() && LATENESS_ALWAYS_ALLOWED < interval.width();
+    let is_uncertain = plan.slo.is_none() && bounds::is_uncertain(lower, upper);
     let why = match () {
         () if measurement.is_behind => {
             Some("more requests were due than it could count, so some are missing".to_owned())
@@ -204,7 +201,7 @@ fn late(plan: &Plan, measurement: &Measurement, total: &Part, besides: Besides) 
     };
     let reason =
         why.map(|why| format!("generator late: {why}. {}", cause(plan, measurement, total)));
-    Gate { name: "late", figure, reason }
+    Gate { name: GateName::Late, figure, reason }
 }
 
 /// Names the cause of lateness with its remedy, as far as it was measured.
@@ -262,7 +259,7 @@ fn busy(plan: &Plan, measurement: &Measurement, total: &Part) -> Gate {
             grouped(completed)
         )
     });
-    Gate { name: "busy", figure, reason }
+    Gate { name: GateName::Busy, figure, reason }
 }
 
 /// Returns the share of the measurement in which a connection could not be opened, on average.
@@ -286,9 +283,6 @@ fn unconnected(plan: &Plan, measurement: &Measurement) -> Option<String> {
         )
     })
 }
-
-/// The gate of what was not measured.
-const LOST: &str = "lost";
 
 /// The responses for each time that a target sent bytes that belong to no request, from which on they are
 /// matched. Some servers tell an idle connection why they close it, which is rarer.
@@ -350,7 +344,7 @@ fn lost(plan: &Plan, measurement: &Measurement, total: &Part, samples: u64) -> G
         )),
         () => None,
     };
-    Gate { name: LOST, figure, reason }
+    Gate { name: GateName::Lost, figure, reason }
 }
 
 /// Returns the share of the measurement during which the machine paused a thread; `None` if that
@@ -385,7 +379,8 @@ fn disturbed(plan: &Plan, measurement: &Measurement, total: &Part, besides: Besi
     };
     let figure = format!("steal and throttling {:.2} %, bound 1 %; {pauses}", 100.0 * taken);
     let length = measurement.window.length().as_secs_f64();
-    let is_taken = DISTURBANCE_ALLOWED * length + TICK.as_secs_f64() <= taken * length;
+    // The kernel counts in ticks: one more or less means nothing in a short load.
+    let is_taken = LOSS_ALLOWED * length + Nanos::TICK.as_secs_f64() <= taken * length;
     let taken = is_taken.then(|| {
         let taken = 100.0 * taken;
         format!("steal and throttling took {taken:.1} % of the generator's time, bound 1 %")
@@ -397,7 +392,7 @@ fn disturbed(plan: &Plan, measurement: &Measurement, total: &Part, besides: Besi
     };
     let reason =
         (!why.is_empty()).then(|| format!("machine disturbed: {}. {remedy}", why.join("; ")));
-    Gate { name: "disturbed", figure, reason }
+    Gate { name: GateName::Disturbed, figure, reason }
 }
 
 fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Judgement) {

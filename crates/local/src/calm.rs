@@ -11,7 +11,7 @@ use std::thread;
 use lab::backend::Stop;
 use lab::calm::{self, Calm, Spin, Watch, Watched};
 use lab::host;
-use lab::spec::Cpus;
+use lab::spec::{Cpus, LOAD, SUT};
 use measure::Nanos;
 use nix::unistd::{SysconfVar, sysconf};
 use scopeguard::defer;
@@ -58,7 +58,7 @@ pub(super) fn wait(local: &Local, within: Nanos) -> Result<Calm, Stop> {
 fn watched(local: &Local) -> Vec<Watched> {
     let here = allowed_here();
     let cpus_of = |role| local.roles.get(role).unwrap_or(&here);
-    let (sut, load) = (cpus_of("sut"), cpus_of("load"));
+    let (sut, load) = (cpus_of(SUT), cpus_of(LOAD));
     let all: BTreeSet<u32> = sut.0.iter().chain(&load.0).copied().collect();
     all.into_iter().map(|cpu| Watched { cpu, runs_system: sut.0.contains(&cpu) }).collect()
 }

@@ -14,11 +14,12 @@ use std::sync::mpsc::{self, Receiver};
 use anyhow::anyhow;
 use lab::backend::{Consumed, Death, Drive, Driven, Happened, Limits, Machine, Stop, Ticking};
 use lab::host;
+use lab::spec::{LOAD, SUT};
 use lab::speed::Gauged;
 use measure::Nanos;
 use nix::sys::signal::Signal;
 use results::said::Said;
-use results::{Load, Secrets, secrets};
+use results::{Load, Secrets, regular, secrets};
 
 use super::output::{self, Output};
 use super::process::Process;
@@ -34,8 +35,6 @@ const POLL_EVERY: Nanos = Nanos::from_millis(125);
 /// The time that a generator may take beyond its phases and the opening of its connections: to
 /// start, and to print.
 const GRACE: Nanos = Nanos::from_secs(30);
-/// A larger document means that something is wrong.
-const MOST_DOCUMENT_BYTES: u64 = 256 << 20;
 /// The number of its lines that may wait for the runner; beyond them they are left out.
 const MOST_LINES: usize = 4096;
 /// The number of messages of the generator that are kept.
@@ -54,7 +53,7 @@ pub(super) fn drive(
     without_variables(&mut command, &local.secrets);
     let input = process::input(&drive.secrets).map_err(Stop::no_answer)?;
     let mut generator =
-        Generator::start(local, command, input, MOST_DOCUMENT_BYTES).map_err(Stop::NoAnswer)?;
+        Generator::start(local, command, input, regular::MOST).map_err(Stop::NoAnswer)?;
     let mut watch = Watch::begin(local);
     watch.watching.generator(&generator.group, generator.process.id());
     let phases = [drive.opening, drive.warm_up, drive.measure, drive.drain];
@@ -97,7 +96,7 @@ impl Generator {
         input: Stdio,
         most: u64,
     ) -> anyhow::Result<Generator> {
-        let cpus = local.roles.get("load").cloned();
+        let cpus = local.roles.get(LOAD).cloned();
         let group = local.confinement().group("generator", cpus.as_ref(), Limits::default())?;
         let mut process = local.spawn(command, &group, cpus.as_ref(), input)?;
         let (stdout, stderr) = process.take_output();
@@ -183,11 +182,11 @@ impl Watch {
         let sources: Vec<Source> = local.running.iter().map(|r| r.source.clone()).collect();
         let roles = machine::shares(&local.roles, !sources.is_empty());
         Watch {
-            _guard: local.roles.get("load").map(process::AffinityGuard::new),
+            _guard: local.roles.get(LOAD).map(process::AffinityGuard::new),
             watching: Watching::begin(sources, roles),
             // A system without CPUs of its own may be anywhere: the speed of an idle CPU is not its
             // speed.
-            gauging: local.roles.get("sut").map(Gauging::begin),
+            gauging: local.roles.get(SUT).map(Gauging::begin),
             deaths: Vec::new(),
         }
     }

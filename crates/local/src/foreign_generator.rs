@@ -9,11 +9,10 @@ use std::collections::BTreeMap;
 use lab::backend::Drive;
 use lab::spec::Parse;
 use lab::spec::generator::ForeignLoad;
+use measure::balance::KEEPS_UP;
 use measure::quantity::counted;
 use measure::{Instant, Nanos};
-use results::load::{
-    BUSY, Clock, Counts, DISTURBED, LATE, LOST, Pacing, Part, Rates, Target, Unknown, Validity,
-};
+use results::load::{Clock, Counts, GateName, Pacing, Part, Rates, Target, Unknown, Validity};
 use results::printed::{Percentile, Printed, Since};
 use results::{Load, little};
 
@@ -121,10 +120,10 @@ fn missing(total: &Part, measured_s: f64) -> Option<String> {
 /// Returns the gates that nobody can judge: only our generator measures what they need.
 fn unknown(tool: &str, is_closed: bool) -> Vec<Unknown> {
     let mut gates = vec![
-        (LATE, format!("{tool} does not measure how late it sends requests")),
-        (LOST, format!("{tool} does not count requests that it could not send")),
+        (GateName::Late, format!("{tool} does not measure how late it sends requests")),
+        (GateName::Lost, format!("{tool} does not count requests that it could not send")),
         (
-            DISTURBED,
+            GateName::Disturbed,
             format!(
                 "{tool} does not measure pauses of its threads; only the doctor's check of steal counts"
             ),
@@ -133,9 +132,9 @@ fn unknown(tool: &str, is_closed: bool) -> Vec<Unknown> {
     if is_closed {
         let why =
             format!("{tool} does not measure how busy it is: it may be the bottleneck itself");
-        gates.push((BUSY, why));
+        gates.push((GateName::Busy, why));
     }
-    gates.into_iter().map(|(name, why)| Unknown { name: name.to_owned(), why }).collect()
+    gates.into_iter().map(|(name, why)| Unknown { name, why }).collect()
 }
 
 fn total(figures: &Figures, made: &ForeignLoad, length: Nanos) -> Result<Part, String> {
@@ -184,9 +183,6 @@ fn total(figures: &Figures, made: &ForeignLoad, length: Nanos) -> Result<Part, S
         ..Part::default()
     })
 }
-
-/// The share of the rate below which a load did not keep up.
-const KEEPS_UP: f64 = 0.97;
 
 /// Describes a load that did not reach its rate. If the generator's lateness is unknown, nobody
 /// knows whose fault it is.

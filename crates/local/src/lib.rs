@@ -25,12 +25,12 @@ use lab::doctor::Wanted;
 use lab::host::{self, RunId};
 use lab::spec::generator::{self, Arguments};
 use lab::spec::{self, Cpus, Exchange, Literal, Port, Resolved, Run, Written};
-use lab::{Host, http, trust};
+use lab::{Host, trust};
 use measure::{Instant, Nanos};
 use nix::sys::signal::Signal;
 use results::environment::Node;
 use results::{Doctor, Environment, Secrets, regular};
-use wire::url::{self, Place, Url};
+use wire::url::{self, Place, Server};
 
 use confine::{Confinement, Group};
 use lock::Lock;
@@ -118,6 +118,8 @@ struct Running {
     process: Process,
     group: Group,
     output: Output,
+    /// Its URL; empty until it is ready.
+    url: String,
     /// The data that a watch needs about it.
     source: Source,
     /// One for each stream that is copied; each ends with its stream.
@@ -163,16 +165,15 @@ impl Local {
     /// Starts a replica's process and copies its output.
     fn launch(&mut self, replica: &Replica) -> anyhow::Result<(Running, Waiting)> {
         let own = self.own(replica)?;
-        let Replica { name, service, kept, .. } = replica;
+        let Replica { name, service, .. } = replica;
         let (program, arguments) =
             service.command.split_first().expect("the spec was checked for a program");
         let program = program_of(program, &self.host, &self.folder_of_spec)?;
         let folder = self.folder.make()?;
         let mut command = Command::new(program);
         command.args(arguments.iter().map(|argument| own.replaced(argument)));
-        if own.port.is_none() {
-            let port = kept.and_then(|kept| kept.port).unwrap_or(0);
-            command.args(["--listen", &format!("127.0.0.1:{port}")]);
+        if service.takes_listen() {
+            command.args(["--listen", &own.listen]);
         }
         let statistics = is_app(service).then(|| statistics(&folder, name));
         if let Some(statistics) = &statistics {
@@ -196,7 +197,7 @@ impl Local {
         let mut process = self.spawn(command, &group, cpus.as_ref(), Stdio::null())?;
         let output = self.output(name);
         output.begin();
-        let (waiting, [for_stdout, for_stderr]) = Waiting::new(own.port, service.foreign.clone());
+        let (waiting, [for_stdout, for_stderr]) = Waiting::new(own.port, service);
         let (stdout, stderr) = process.take_output();
         let of_stdout = output.clone();
         let of_stderr = output.of_stderr();
@@ -215,7 +216,8 @@ impl Local {
             port: own.port,
             statistics,
         };
-        let running = Running { replica: replica.clone(), process, group, output, source, pumps };
+        let (replica, url) = (replica.clone(), String::new());
+        let running = Running { replica, process, group, output, url, source, pumps };
         Ok((running, waiting))
     }
 
@@ -223,7 +225,8 @@ impl Local {
     fn own(&mut self, replica: &Replica) -> anyhow::Result<Own> {
         let Replica { name, service, kept, .. } = replica;
         let Service { command, environment, files, foreign, .. } = service;
-        let port = match (foreign, kept.and_then(|kept| kept.port)) {
+        let kept_port = kept.and_then(|kept| kept.port);
+        let port = match (foreign, kept_port) {
             (None, _) => None,
             (Some(_), Some(port)) => Some(port),
             (Some(foreign), None) => Some(port_for(name, foreign)?),
@@ -233,7 +236,9 @@ impl Local {
             true => None,
             false => Some(self.folder.make_inner(name, kept.is_some())?),
         };
-        let own = Own { port, folder, secrets: self.secrets.clone() };
+        // Without a port of its own it chooses one itself, unless it ran before.
+        let listen = format!("127.0.0.1:{}", port.or(kept_port).unwrap_or(0));
+        let own = Own { port, listen, folder, secrets: self.secrets.clone() };
         if let Some(folder) = &own.folder {
             for (name, content) in &files.0 {
                 let path = folder.join(name);
@@ -255,11 +260,12 @@ impl Local {
             self.running.push(launched.0);
             waiting.push(launched.1);
         }
-        let urls = self.all_ready(replicas, waiting)?;
-        for (running, url) in self.running[first..].iter_mut().zip(&urls) {
-            running.source.port = port(url);
+        let servers = self.all_ready(replicas, waiting)?;
+        for (running, server) in self.running[first..].iter_mut().zip(&servers) {
+            running.source.port = server.port;
+            running.url.clone_from(&server.url);
         }
-        Ok(urls)
+        Ok(servers.into_iter().map(|server| server.url).collect())
     }
 
     /// Takes out the replicas of a service that hold, in the order of their numbers.
@@ -310,23 +316,24 @@ impl Local {
         }
     }
 
-    /// Waits until all replicas that were started together are ready; returns their URLs.
+    /// Waits until all replicas that were started together are ready; returns their servers.
     fn all_ready(
         &mut self,
         wave: &[Replica],
         mut waiting: Vec<Waiting>,
-    ) -> Result<Vec<String>, Stop> {
+    ) -> Result<Vec<Server>, Stop> {
         let first = self.running.len() - wave.len();
         let begun = host::now();
         let mut restarted = vec![false; wave.len()];
-        let mut urls = Vec::new();
-        while urls.len() < wave.len() {
-            let index = urls.len();
+        let mut servers = Vec::new();
+        while servers.len() < wave.len() {
+            let index = servers.len();
             if let Some(url) = waiting[index].poll() {
-                ready::check_local(&url).map_err(|why| {
-                    Stop::no_answer(format!("`{}` printed `ready {url}`: {why}", wave[index].name))
+                let Replica { name, service, .. } = &wave[index];
+                let server = ready::check(&url, service).map_err(|why| {
+                    Stop::no_answer(format!("`{name}` printed `ready {url}`: {why}"))
                 })?;
-                urls.push(url);
+                servers.push(server);
                 continue;
             }
             self.host.check_interrupt()?;
@@ -338,7 +345,7 @@ impl Local {
                 let Replica { service, kept, .. } = &wave[index];
                 let port = service.foreign.as_ref().map(|foreign| foreign.port);
                 let is_auto = port == Some(Port::Auto) && kept.is_none();
-                let is_ready = index < urls.len();
+                let is_ready = index < servers.len();
                 if !is_auto || is_ready || restarted[index] || !ports::was_taken(&lines) {
                     return Err(stop);
                 }
@@ -355,7 +362,7 @@ impl Local {
                 return Err(unready(running, &waiting[index]));
             }
         }
-        Ok(urls)
+        Ok(servers)
     }
 
     fn output(&mut self, name: &str) -> Output {
@@ -491,8 +498,8 @@ impl Backend for Local {
         self.logs = Some(folder.to_owned());
     }
 
-    /// Both an application and a process are given `--listen 127.0.0.1:0` and print their address,
-    /// unless they have a port.
+    /// Both an application and a process are given `--listen 127.0.0.1:0` and print their URL, unless they
+    /// have a port; one that names `${listen}` has the address there.
     fn start(&mut self, wave: &[Service]) -> Result<Vec<Vec<Address>>, Stop> {
         let new = |service: &Service| -> Vec<Replica> {
             let named = (1..).zip(service.replicas());
@@ -532,11 +539,8 @@ impl Backend for Local {
         let all = (1..).zip(service_of_all.replicas());
         let new: Vec<Replica> = all.skip(present.len()).map(new).collect();
         self.start_together(&new)?;
-        let url = |running: &&Running| {
-            let port = running.source.port.expect("a replica that is ready has an address");
-            Address::of_all(&format!("http://127.0.0.1:{port}"))
-        };
-        Ok(self.replicas_of(service).iter().map(url).collect())
+        let all = self.replicas_of(service);
+        Ok(all.iter().map(|running| Address::of_all(&running.url)).collect())
     }
 
     fn execute(&mut self, run: &Run) -> Result<Executed, String> {
@@ -762,13 +766,15 @@ fn program_of(name: &str, host: &Host, folder: &Path) -> anyhow::Result<PathBuf>
 /// The values that only this backend knows of a replica.
 struct Own {
     port: Option<u16>,
+    /// The address at which it shall listen.
+    listen: String,
     folder: Option<PathBuf>,
     secrets: Secrets,
 }
 
 impl Own {
     fn replaced(&self, text: &str) -> String {
-        let mut text = text.to_owned();
+        let mut text = text.replace(spec::LISTEN, &self.listen);
         if let Some(port) = self.port {
             text = text.replace(spec::PORT, &port.to_string());
         }
@@ -800,20 +806,12 @@ fn statistics(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.statistics"))
 }
 
-/// Returns the port of a URL such as `http://127.0.0.1:40113/`.
-fn port(url: &str) -> Option<u16> {
-    http::authority(url).rsplit_once(':')?.1.parse().ok()
-}
-
 /// Returns the CPUs of each role, after checking that this process may use them.
 fn roles(resolved: &Resolved) -> Result<BTreeMap<&'static str, Cpus>, Stop> {
-    let roles = &resolved.spec.where_.roles;
     let here = allowed_here();
     let mut found = BTreeMap::new();
-    for (name, role) in [("sut", &roles.sut), ("load", &roles.load)] {
-        let Some(Written(cpus)) = role.as_ref().and_then(|role| role.cpus.as_ref()) else {
-            continue;
-        };
+    for (name, role) in resolved.spec.where_.roles.named() {
+        let Some(Written(cpus)) = role.and_then(|role| role.cpus.as_ref()) else { continue };
         if let Some(absent) = cpus.0.iter().find(|cpu| !here.0.contains(cpu)) {
             let written = &cpus.to_string();
             let place = resolved.source.find(&format!("{name}:"), written);
@@ -828,11 +826,11 @@ fn roles(resolved: &Resolved) -> Result<BTreeMap<&'static str, Cpus>, Stop> {
 
 /// Returns the port of a URL of this machine.
 fn loopback_port(url: &str) -> Option<u16> {
-    let Url { scheme, place, .. } = url::parse(url).ok()?;
-    let Place::Host(host, port) = place else { return None };
+    let Server { place, port, .. } = url::server(url).ok()?;
+    let Place::Host(host, _) = place else { return None };
     let is_here = host == "localhost"
         || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
-    is_here.then(|| port.unwrap_or(scheme.port()))
+    port.filter(|_| is_here)
 }
 
 /// Lets the generator check the load, so that an error in a script, a mix or another file is found

@@ -7,19 +7,17 @@ use std::fs::File;
 use std::io::Read;
 
 use lab::backend::{Machine, Samples, Shared};
-use lab::doctor::{self, TICK};
+use lab::doctor;
 use lab::host;
-use lab::spec::Cpus;
+use lab::spec::{Cpus, LOAD, SUT};
 use measure::{Instant, Nanos};
 use nix::time::{ClockId, clock_gettime};
+use results::components::TOGETHER;
 
 use super::confine::Group;
 
 #[cfg(test)]
 mod tests;
-
-/// The name of all roles together, where they share CPUs.
-const TOGETHER: &str = "machine";
 
 /// Returns the roles with the CPUs that each has for itself. Where a role may run on the CPUs of the
 /// other one, both are one, on all CPUs of the machine.
@@ -30,9 +28,9 @@ pub(super) fn shares(
     let cpus = |role: &str| roles.get(role).map(|cpus| cpus.0.iter().copied());
     let all = || roles.values().flat_map(|cpus| &cpus.0);
     let are_apart = all().collect::<BTreeSet<_>>().len() == all().count();
-    let is_placed = cpus("load").is_some() && (cpus("sut").is_some() || !has_components);
+    let is_placed = cpus(LOAD).is_some() && (cpus(SUT).is_some() || !has_components);
     if !are_apart || !is_placed {
-        let names = ["load", "sut"].map(str::to_owned).to_vec();
+        let names = [LOAD, SUT].map(str::to_owned).to_vec();
         return [(TOGETHER.to_owned(), Shared { names, ..Shared::default() })].into();
     }
     let share = |(name, cpus): (&&str, &Cpus)| {
@@ -100,7 +98,7 @@ impl Reader {
         let Reader { mut machine, runner, generators, .. } = self;
         // The runner is on the CPUs of the load.
         let of_load =
-            machine.roles.values_mut().find(|share| share.names.iter().any(|n| n == "load"));
+            machine.roles.values_mut().find(|share| share.names.iter().any(|n| n == LOAD));
         if let Some(share) = of_load {
             share.own = generators;
             share.own.push(runner);
@@ -118,8 +116,8 @@ impl Reader {
             }
             let [user, nice, system, .., stolen] = ticks;
             let of = self.machine.cpus.entry(cpu).or_default();
-            of.busy.push((now, (user + nice + system) * TICK.0));
-            of.stolen.push((now, stolen * TICK.0));
+            of.busy.push((now, (user + nice + system) * Nanos::TICK.0));
+            of.stolen.push((now, stolen * Nanos::TICK.0));
         }
     }
 

@@ -87,12 +87,7 @@ impl Output {
         let since_start = kept.forgotten + kept.end.len() as u64 - kept.earlier;
         let most = usize::try_from(since_start).unwrap_or(HALF).min(LAST_LINES * LONGEST_LINE);
         let recent: Vec<u8> = kept.end.iter().rev().take(most).rev().copied().collect();
-        let text = String::from_utf8_lossy(&recent);
-        let shown = |line: &str| {
-            line.chars().filter(|c| !c.is_control()).take(LONGEST_LINE).collect::<String>()
-        };
-        let lines: Vec<String> = text.lines().map(shown).filter(|l| !l.trim().is_empty()).collect();
-        lines[lines.len().saturating_sub(LAST_LINES)..].to_vec()
+        last_lines(&String::from_utf8_lossy(&recent))
     }
 
     /// Writes the end behind the beginning, except the part that the beginning already holds.
@@ -144,6 +139,15 @@ impl Kept {
         self.end.drain(..excess);
         self.forgotten += excess as u64;
     }
+}
+
+/// Returns the last lines of a text that are not empty, without control characters.
+pub(crate) fn last_lines(text: &str) -> Vec<String> {
+    let shown = |line: &str| -> String {
+        line.chars().filter(|c| !c.is_control()).take(LONGEST_LINE).collect()
+    };
+    let lines: Vec<String> = text.lines().map(shown).filter(|l| !l.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(LAST_LINES)..].to_vec()
 }
 
 /// Copies what `from` yields until it ends, and returns its first bytes, at most `most`.

@@ -5,11 +5,11 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use lab::backend::Foreign;
+use lab::backend::{Foreign, Service};
 use lab::host::rest;
 use lab::spec::plain;
 use regex::Regex;
-use wire::url::Place;
+use wire::url::{self, Place, Server};
 
 use super::POLL_EVERY;
 use super::output::Lines;
@@ -33,25 +33,23 @@ enum Sign {
     /// A line `ready <url>` on stdout.
     Line,
     /// Everything here that is not over yet.
-    Port { port: u16, log: Option<Regex>, tcp: bool },
+    Port { scheme: String, port: u16, log: Option<Regex>, tcp: bool },
 }
 
 impl Waiting {
-    /// Waits for a component; a foreign one has a port. Returns what takes the lines of its stdout and its
-    /// stderr: however much it prints before it is ready, only the awaited line is kept.
-    pub(super) fn new(
-        port: Option<u16>,
-        foreign: Option<Foreign>,
-    ) -> (Waiting, [Option<Lines>; 2]) {
+    /// Waits for a replica of a service; of a foreign one at this port. Returns what takes the lines of its
+    /// stdout and its stderr: however much it prints before it is ready, only the awaited line is kept.
+    pub(super) fn new(port: Option<u16>, service: &Service) -> (Waiting, [Option<Lines>; 2]) {
         let (sender, line) = mpsc::sync_channel(1);
         let lines = |is_wanted| Some(Lines { sender: sender.clone(), is_wanted });
-        let (sign, lines) = match port.zip(foreign) {
+        let scheme = service.scheme().to_owned();
+        let (sign, lines) = match port.zip(service.foreign.clone()) {
             None => {
                 let is_sign = Box::new(|line: &str| line.starts_with(READY));
                 (Sign::Line, [lines(is_sign), None])
             }
             Some((port, Foreign { tcp, log: None, .. })) => {
-                (Sign::Port { port, log: None, tcp }, [None, None])
+                (Sign::Port { scheme, port, log: None, tcp }, [None, None])
             }
             // It may print the line on either stream.
             Some((port, Foreign { tcp, log: Some(pattern), .. })) => {
@@ -60,7 +58,7 @@ impl Waiting {
                     lines(Box::new(move |line: &str| pattern.is_match(line)))
                 };
                 let both = [matches(), matches()];
-                (Sign::Port { port, log: Some(pattern.regex()), tcp }, both)
+                (Sign::Port { scheme, port, log: Some(pattern.regex()), tcp }, both)
             }
         };
         (Waiting { line, sign }, lines)
@@ -73,7 +71,7 @@ impl Waiting {
                 let line = next(&self.line)?;
                 line.strip_prefix(READY).map(|url| url.trim().to_owned())
             }
-            Sign::Port { port, log, tcp } => {
+            Sign::Port { scheme, port, log, tcp } => {
                 if log.is_some() {
                     next(&self.line)?;
                     *log = None;
@@ -83,7 +81,7 @@ impl Waiting {
                     return None;
                 }
                 *tcp = false;
-                Some(format!("http://127.0.0.1:{port}"))
+                Some(format!("{scheme}://127.0.0.1:{port}"))
             }
         }
     }
@@ -100,17 +98,25 @@ impl Waiting {
     }
 }
 
-/// Fails unless the URL that a component printed is a place on this host: its load must reach nobody else.
-pub(super) fn check_local(url: &str) -> Result<(), String> {
-    let parsed = wire::url::parse(url)?;
-    let Place::Host(host, port) = &parsed.place else { return Ok(()) };
-    let port = port.unwrap_or(parsed.scheme.port());
+/// Returns the server of a URL that a component printed. It must be a place on this host, since its load must
+/// reach nobody else, and of the scheme that the spec states.
+pub(super) fn check(url: &str, service: &Service) -> Result<Server, String> {
+    let server = url::server(url)?;
+    if let Some(stated) = service.scheme.as_deref().filter(|stated| *stated != server.scheme) {
+        return Err(format!(
+            "its `scheme` in the spec is {stated}; write scheme: {}",
+            server.scheme
+        ));
+    }
+    let (Place::Host(host, _), Some(port)) = (&server.place, server.port) else {
+        return Ok(server);
+    };
     let addresses = (host.as_str(), port).to_socket_addrs();
     let addresses = addresses.map_err(|error| format!("`{host}`: {}", plain(&error)))?;
     // The kernel gives a socket only an address of its own.
     let is_own = |address: SocketAddr| UdpSocket::bind((address.ip(), 0)).is_ok();
     match addresses.into_iter().all(is_own) {
-        true => Ok(()),
+        true => Ok(server),
         false => Err(format!(
             "`{host}` is not this host; load a service elsewhere by `where: {{backend: external}}` and \
              `sut.endpoint`"

@@ -293,7 +293,7 @@ impl Progress for KillOnce {
 }
 
 /// A service that runs `then` once it is ready.
-fn server(then: &str) -> Service {
+pub(crate) fn server(then: &str) -> Service {
     let script = format!("echo ready http://127.0.0.1:9; {then}");
     Service {
         name: "server".to_owned(),
@@ -302,6 +302,7 @@ fn server(then: &str) -> Service {
         command: vec!["sh".to_owned(), "-c".to_owned(), script],
         environment: BTreeMap::new(),
         files: spec::Files::default(),
+        scheme: None,
         foreign: None,
         limits: Limits::default(),
         ready_within: Nanos::from_secs(30),
@@ -419,6 +420,47 @@ fn twenty_starts_and_stops_of_34_processes_leave_nothing_behind() {
     // The best quarter: others use this machine too.
     lengths.sort();
     assert!(lengths[5] < Nanos::from_secs(3), "{lengths:?}");
+}
+
+/// Starts a component that prints its arguments, and returns these and its URL.
+fn arguments_of(stage: &Stage, command: &str) -> (String, String) {
+    let text = Stage::text("").replace("[sh, -c, '']", command);
+    let resolved = stage.read(&text);
+    let mut backend = Local::new(stage.host.clone());
+    backend.prepare(&resolved).unwrap();
+    let mut system = lab::system::System::default();
+    system.deploy(&resolved, &mut backend, &mut Silent).unwrap();
+    let printed = backend.last_words().into_iter().find(|line| line.starts_with("arguments"));
+    backend.stop();
+    (printed.unwrap(), system.urls[0].clone())
+}
+
+#[test]
+fn a_component_that_says_where_it_listens_gets_no_option() {
+    let stage = Stage::new("");
+    let printed = |line: &str| format!("'echo arguments \"$@\"; echo {line}; exec sleep 60'");
+    let (usual, url) =
+        arguments_of(&stage, &format!("[sh, -c, {}, _]", printed("ready http://127.0.0.1:9")));
+    assert_eq!((&*usual, &*url), ("arguments --listen 127.0.0.1:0", "http://127.0.0.1:9"));
+    let own = format!("[sh, -c, {}, _, --ip, '${{listen}}']", printed("ready kv://127.0.0.1:9"));
+    let (own, url) = arguments_of(&stage, &own);
+    assert_eq!((&*own, &*url), ("arguments --ip 127.0.0.1:0", "kv://127.0.0.1:9"));
+}
+
+/// The spec does not say that it speaks another protocol, so only its line tells it.
+#[test]
+fn a_component_of_another_scheme_gets_no_request_of_the_runner() {
+    let stage = Stage::new("");
+    let text = Stage::text("echo ready kv://127.0.0.1:9; exec sleep 60");
+    let why = stage.no_answer(&stage.read(&text.replace("ready: {", "ready: {get: /healthz, ")));
+    expect![[r#"
+        the runner's own requests are plain HTTP, and `server` is at kv://
+         --> my.yaml:5:16
+          |
+        5 |   ready: {get: /healthz, within: 30s}
+          |                ^^^^^^^^ remove it: a component is ready by its line `ready <url>`, or with a port by `tcp` or `log`"#]]
+    .assert_eq(&why);
+    stage.assert_nothing_left();
 }
 
 #[test]

@@ -17,7 +17,7 @@ const SLICES: usize = 128;
 const SHORTEST: u32 = 17;
 
 /// The share of arrivals that must be answered: below it the target is saturated.
-const KEEPS_UP: f64 = 0.97;
+pub const KEEPS_UP: f64 = 0.97;
 /// The number of standard deviations of the waiting requests that count as random variation.
 const RANDOM_VARIATION: f64 = 2.0;
 /// The share of arrivals above which random variation makes a verdict impossible.

@@ -8,6 +8,11 @@ use crate::time::Nanos;
 #[cfg(test)]
 mod tests;
 
+/// The confidence of intervals and verdicts: the usual one of the field.
+pub const CONFIDENCE: f64 = 0.95;
+/// The fewest samples beyond a quantile that support it: their number varies by a third by chance.
+pub const FEWEST_BEYOND: u64 = 10;
+
 /// The reliability of a quantile, by the number of samples beyond it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Support {
@@ -22,15 +27,15 @@ pub enum Support {
 /// Classifies a quantile of `count` samples by how many lie beyond it.
 pub fn support(count: u64, quantile: Quantile) -> Support {
     match beyond(count, quantile) {
-        0..10 => Support::Unsupported,
-        10..100 => Support::Indicative,
+        0..FEWEST_BEYOND => Support::Unsupported,
+        FEWEST_BEYOND..100 => Support::Indicative,
         _ => Support::Sound,
     }
 }
 
 /// Returns the fewest samples that support a quantile: ten lie beyond it.
 pub fn needed(quantile: Quantile) -> u64 {
-    (10.0 / (1.0 - quantile.level()) - 1e-6).ceil() as u64
+    (FEWEST_BEYOND as f64 / (1.0 - quantile.level()) - 1e-6).ceil() as u64
 }
 
 /// Returns how many of `count` samples lie beyond the quantile.

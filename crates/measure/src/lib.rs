@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod balance;
+pub mod bounds;
 pub mod capacity;
 pub mod comparison;
 pub mod cpus;

@@ -9,6 +9,9 @@ use crate::time::Nanos;
 #[cfg(test)]
 mod tests;
 
+/// The most events per second of a load, one per nanosecond: beyond it intended times could not differ.
+pub(crate) const FASTEST: f64 = 1e9;
+
 /// A rate in events per second. Positive and finite.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Rate(f64);

@@ -10,15 +10,13 @@ use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
 use crate::Random;
 use crate::comparison::welch;
-use crate::estimate::{logs, mean};
+use crate::estimate::{CONFIDENCE, logs, mean};
 
 #[cfg(test)]
 mod tests;
 
 /// An efficiency above this is more than what the first level promises.
 const SUPERLINEAR: f64 = 1.05;
-/// The confidence of every interval here.
-pub const CONFIDENCE: f64 = 0.95;
 /// The law is not evaluated beyond this many times the largest level.
 pub const FARTHEST: f64 = 2.0;
 

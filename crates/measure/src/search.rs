@@ -10,7 +10,7 @@
 
 use std::cmp::Ordering;
 
-use crate::quantity::Rate;
+use crate::quantity::{FASTEST, Rate};
 
 #[cfg(test)]
 mod tests;
@@ -22,8 +22,6 @@ pub const MORE_FAILURES: u32 = 2;
 const LONGEST_STEP: f64 = 4.0;
 /// A search that fails at this part of its first load gives up.
 const LEAST: f64 = 1e-3;
-/// No load is higher, per second.
-const MOST: f64 = 1e9;
 
 /// The loads to search, and how surely.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -269,7 +267,7 @@ impl Tried {
             (None, _, [first, after, ..]) => first / longer(after / first),
             (None, _, [only]) => only / factor,
         };
-        let is_possible = (LEAST * start.as_per_second()..=MOST).contains(&load);
+        let is_possible = (LEAST * start.as_per_second()..=FASTEST).contains(&load);
         is_possible.then(|| (Rate::rounded(load), Need::OnePass, Why::Explore))
     }
 }

@@ -35,6 +35,8 @@ impl Instant {
 impl Nanos {
     pub const ZERO: Nanos = Nanos(0);
     pub const SECOND: Nanos = Nanos(1_000_000_000);
+    /// The kernel counts times for programs in hundredths of a second on every Linux.
+    pub const TICK: Nanos = Nanos::from_millis(10);
 
     pub const fn from_micros(us: u64) -> Nanos {
         Nanos(us * 1_000)

@@ -10,7 +10,9 @@ use results::components::{Component, mean};
 use results::directory::Readers;
 use results::environment::Node;
 use results::journal::{Connections, Entry, Observed, Purpose, Status};
-use results::load::{Counts, Gate, Interval, Load, Pacing, Part, Rates, Target, Validity};
+use results::load::{
+    Counts, Gate, GateName, Interval, Load, Pacing, Part, Rates, Target, Validity,
+};
 use results::manifest::{Manifest, State};
 use results::{
     Components, Directory, Environment, Little, Times, answer, components, failing, manifest, slo,
@@ -358,6 +360,7 @@ fn observed(load: &Load, trial: u32, limit_per_s: f64) -> Observed {
         sustained_per_s: total.rates_per_s.completed.min(total.rates_per_s.offered),
         goodput_per_s: total.rates_per_s.goodput,
         succeeded_per_s: total.rates_per_s.succeeded,
+        operations_per_s: None,
         ended_after_ns: None,
         requests: total.counts.intended,
         failures: total.counts.failed,
@@ -377,6 +380,7 @@ fn observed(load: &Load, trial: u32, limit_per_s: f64) -> Observed {
         generator_bound: false,
         saturated: limit_per_s < total.rates_per_s.offered,
         bytes_per_answer: Some(433.5),
+        bytes_per_operation: None,
         cpu: BTreeMap::from([("hotel".into(), share), ("generator".into(), 0.31)]),
         cpu_unknown: 0,
         // The machine was a quarter slower in the fourth trial.
@@ -459,7 +463,7 @@ fn measured_at(limit_per_s: f64, seed: u64, offered: f64) -> Load {
             valid: true,
             reasons: Vec::new(),
             gates: vec![Gate {
-                name: "late".into(),
+                name: GateName::Late,
                 passed: true,
                 figure: "lateness p99 52 µs, bound 490 µs".into(),
             }],
@@ -472,32 +476,22 @@ fn measured_at(limit_per_s: f64, seed: u64, offered: f64) -> Load {
 fn series(seconds: &[Histogram], completed: f64, random: &mut Random) -> Vec<Interval> {
     let mut series = Vec::new();
     for (index, histogram) in seconds.iter().enumerate() {
-        let times = Times::of(histogram).unwrap();
-        series.push(Interval {
+        let mut interval = Interval {
             t_s: index as f64,
             length_s: 1.0,
             offered: histogram.count(),
             sent: completed as u64,
             completed: completed as u64,
-            operations: None,
-            failed: 0,
-            p50_ns: Some(times.p50_ns),
-            p90_ns: Some(times.p90_ns),
-            p99_ns: Some(times.p99_ns),
-            p999_ns: Some(times.p999_ns),
-            max_ns: Some(times.max_ns),
-            response_histogram: Some(times.histogram),
             outstanding: Some(12),
             outstanding_mean: Some(9.5),
             backlog: Some(0),
-            lateness_p99_ns: Some(40_000 + random.below(30_000)),
-            lateness_histogram: None,
             busy: Some(0.31),
-            run_queue_wait: None,
-            steal: None,
-            throttled: None,
-            hiccup_max_ns: Some(90_000 + random.below(900_000)),
-        });
+            ..Interval::default()
+        };
+        interval.set_times(histogram, &Histogram::new());
+        interval.lateness_p99_ns = Some(40_000 + random.below(30_000));
+        interval.hiccup_max_ns = Some(90_000 + random.below(900_000));
+        series.push(interval);
     }
     series
 }

@@ -116,10 +116,10 @@ fn verdict(load: &Load, out: &mut String) -> std::fmt::Result {
     out.push_str("<dl>\n");
     for gate in &load.validity.gates {
         let mark = if gate.passed { "✓" } else { "✗" };
-        writeln!(out, "<dt>{mark} {}</dt><dd>{}</dd>", escape(&gate.name), escape(&gate.figure))?;
+        writeln!(out, "<dt>{mark} {}</dt><dd>{}</dd>", gate.name, escape(&gate.figure))?;
     }
     for gate in &load.validity.unknown {
-        writeln!(out, "<dt>? {}</dt><dd>{}</dd>", escape(&gate.name), escape(&gate.why))?;
+        writeln!(out, "<dt>? {}</dt><dd>{}</dd>", gate.name, escape(&gate.why))?;
     }
     out.push_str("</dl>\n");
     for reason in &load.validity.reasons {
@@ -250,7 +250,7 @@ fn said(load: &Load) -> Vec<(&'static str, String)> {
     }
     said.extend(objectives(load).iter().map(|judged| ("SLO", judged.text.clone())));
     said.extend(failing::missed_in_words(load, objectives(load)).map(|text| ("fails", text)));
-    said.extend(load.ended.iter().map(|how| ("ended", how.clone())));
+    said.extend(load.ended.iter().map(|how| ("ended", how.to_string())));
     said.extend(load.findings.iter().map(|finding| ("found", finding.clone())));
     said.extend(load.warnings.iter().map(|warning| ("warning", warning.clone())));
     if load.generator.generator_bound == Some(true) {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use measure::estimate::quantile_interval;
+use measure::estimate::{CONFIDENCE, quantile_interval};
 use measure::{Nanos, Quantile};
 use results::answer::{Answer, Capacity, Maximum, Verdict};
 use results::at_load::{self, Conclusion, Configuration};
@@ -11,7 +11,8 @@ use results::directory::Error;
 use results::journal::{Delivery, Entry, Observed, Purpose, Status};
 use results::manifest::{Manifest, State};
 use results::speed::Usual;
-use results::{Components, Directory, Doctor, Environment, Load, Times, slo};
+use results::times::Encoded;
+use results::{Components, Directory, Doctor, Environment, Events, Load, Times, slo};
 
 use levels::{Cell, Quantity, Shown};
 
@@ -19,9 +20,6 @@ pub(crate) mod levels;
 pub(crate) mod machine;
 pub(crate) mod services;
 pub(crate) mod speed;
-
-/// The confidence of every interval in the report.
-pub(crate) const CONFIDENCE: f64 = 0.95;
 
 /// The most equal trials whose distributions are kept beside that of a marked one.
 const MOST_EQUAL: usize = 100;
@@ -356,7 +354,7 @@ fn marked(
 }
 
 fn interval(times: &Times) -> Option<(Nanos, Nanos)> {
-    quantile_interval(&times.histogram()?, Quantile::P99, CONFIDENCE)
+    quantile_interval(times.histogram()?, Quantile::P99, CONFIDENCE)
 }
 
 /// The part of a trial's document that the report needs.
@@ -400,34 +398,21 @@ fn forget_bulk(load: &mut Load, kept: Kept) {
     }
     load.series = Vec::new();
     load.targets = Vec::new();
-    let total = &mut load.total;
-    if let Some(events) = &mut load.events {
-        for times in [
-            &mut events.publish_time,
-            &mut events.publish_time_since_sent,
-            &mut events.delivery_time_since_sent,
-            &mut events.delivery_time_at_least,
-            &mut events.lost_time_at_least,
-        ] {
-            times.iter_mut().for_each(|times| times.histogram = String::new());
-        }
+    let about = (kept == Kept::Times).then(|| times_of(load).take());
+    let of_events = load.events.iter_mut().flat_map(Events::times_mut);
+    for times in load.total.times_mut().into_iter().chain(of_events).flatten() {
+        times.histogram = Encoded::default();
     }
-    let about = match &mut load.events {
+    if let Some(times) = about {
+        *times_of(load) = times;
+    }
+}
+
+/// Returns the times that a trial is about.
+fn times_of(load: &mut Load) -> &mut Option<Times> {
+    match &mut load.events {
         Some(events) => &mut events.delivery_time,
-        None => &mut total.response_time,
-    };
-    let about = if kept == Kept::Figures { about } else { &mut None };
-    let times = [
-        about,
-        &mut total.service_time,
-        &mut total.start_delay,
-        &mut total.lateness,
-        &mut total.backlog_delay,
-        &mut total.connect_time,
-        &mut total.tls_time,
-    ];
-    for times in times.into_iter().flatten() {
-        times.histogram = String::new();
+        None => &mut load.total.response_time,
     }
 }
 

@@ -62,6 +62,21 @@ fn a_slow_machine_shows_in_its_trial_and_in_its_second() {
 }
 
 #[test]
+fn operations_are_columns_of_runs_that_have_them() {
+    let mut fixture = Fixture::new(|_| {});
+    fixture.push(1_000.0, |_| {});
+    assert!(!words(&page(&fixture)).contains("operation"));
+    fixture.push(1_000.0, |entry| {
+        let observed = entry.observed.as_mut().unwrap();
+        (observed.operations_per_s, observed.bytes_per_operation) = (Some(1_234_567.0), Some(9.5));
+    });
+    let words = words(&page(&fixture));
+    for word in ["operations", "bytes per operation", "1,234,567", "9.5"] {
+        assert!(words.contains(&format!(" {word} ")), "{word}");
+    }
+}
+
+#[test]
 fn every_number_of_every_trial_is_in_the_page() {
     let fixture = Fixture::sweep();
     let words = words(&page(&fixture));
@@ -293,7 +308,8 @@ fn figures_that_are_odd_do_not_stop_a_report() {
     for interval in &mut load.series {
         (interval.t_s, interval.length_s, interval.p99_ns) = (0.0, 0.0, Some(0));
     }
-    load.total.response_time.as_mut().unwrap().histogram = "no histogram".into();
+    load.total.response_time.as_mut().unwrap().histogram =
+        serde_json::from_str(r#""no histogram""#).unwrap();
     fs::write(&path, serde_json::to_vec(&load).unwrap()).unwrap();
     let page = page(&fixture);
     assert!(!page.contains("NaN") && page.contains("<figure "));

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use measure::estimate::{self, Support, is_constant};
+use measure::estimate::{self, CONFIDENCE, Support, is_constant};
 use measure::quantity::{counted, grouped, p_in_words};
 use measure::spread::{self, Percentile};
 use measure::{Quantile, comparison, scaling as growth, trend};
@@ -24,8 +24,7 @@ use conclusions::SpreadVerdict;
 /// In version 1 a look at outliers chose the test of the spreads.
 pub const SCHEMA: &str = "benchwright.analysis/2";
 
-/// The confidence of all intervals, and the significance of all tests.
-const CONFIDENCE: f64 = 0.95;
+/// The significance of all tests.
 const SIGNIFICANCE: f64 = 1.0 - CONFIDENCE;
 /// Fewer trials say little of their spread.
 const FEWEST: usize = 5;

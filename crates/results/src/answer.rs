@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use measure::estimate;
+use measure::estimate::{self, CONFIDENCE};
 use measure::quantity::grouped;
 use serde::{Deserialize, Serialize};
 
@@ -250,9 +250,6 @@ fn result(figure: Option<(f64, bool)>, at_most: Option<f64>) -> Found {
     }
 }
 
-/// The probability with which an interval contains the capacity.
-pub const PROBABILITY: f64 = 0.95;
-
 /// Adds the interval of the capacity over searches that were made at least three times, if each of them
 /// found it.
 pub fn add_intervals(searches: &mut [Search]) {
@@ -263,7 +260,7 @@ pub fn add_intervals(searches: &mut [Search]) {
     }
     for search in searches {
         let found = equal.get(&of(search)).and_then(|found| found.iter().copied().collect());
-        search.interval = found.and_then(|found: Vec<f64>| estimate::interval(&found, PROBABILITY));
+        search.interval = found.and_then(|found: Vec<f64>| estimate::interval(&found, CONFIDENCE));
     }
 }
 

@@ -17,6 +17,8 @@ pub const SCHEMA: &str = "benchwright.compare/2";
 
 /// The probability of an error that a comparison accepts, over all its decisions together.
 pub const SIGNIFICANCE: f64 = 0.05;
+/// The difference that matters, as a share, if nobody states one.
+pub const MARGIN: f64 = 0.03;
 
 /// The trials of each arm from which on the speed of the machine is told from the difference of the arms.
 const ENOUGH_FOR_SPEED: usize = 6;

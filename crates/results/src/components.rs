@@ -13,6 +13,16 @@ use serde::{Deserialize, Serialize};
 pub const SCHEMA: &str = "benchwright.components/2";
 pub(crate) const SCHEMA_1: &str = "benchwright.components/1";
 
+/// The share of an interval for which a limit must have stopped a component to count as reached: a limit is
+/// enforced in periods, and bursts reach it long before the mean does.
+pub const THROTTLED: f64 = 0.1;
+/// The share of a role's CPUs from which the use of others counts: it is the difference of two counters of
+/// ticks, of which one is sampled, so less may be chance.
+pub const FOREIGN: f64 = 0.1;
+
+/// The name of all roles together, where they share CPUs.
+pub const TOGETHER: &str = "machine";
+
 /// The file's name in the folder of a trial.
 pub const FILE: &str = "components.json";
 
@@ -99,7 +109,7 @@ pub struct Machine {
     /// The share of the interval in which something on the machine, ours or not, waited for a CPU.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pressure: Series<f64>,
-    /// The roles with CPUs of their own; `machine` is all of them on all CPUs, if they share some.
+    /// The roles with CPUs of their own; [`TOGETHER`] is all of them on all CPUs, if they share some.
     pub roles: BTreeMap<String, Disturbance>,
 }
 

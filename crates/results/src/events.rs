@@ -153,13 +153,25 @@ pub struct Events {
 }
 
 impl Events {
+    /// Returns all its times.
+    pub fn times_mut(&mut self) -> [&mut Option<Times>; 6] {
+        [
+            &mut self.publish_time,
+            &mut self.publish_time_since_sent,
+            &mut self.delivery_time,
+            &mut self.delivery_time_since_sent,
+            &mut self.delivery_time_at_least,
+            &mut self.lost_time_at_least,
+        ]
+    }
+
     /// Returns the timer that the delivery waits for, if its times show one.
     pub fn timer(&self) -> Option<Timer> {
         let all = self.delivery_time.as_ref()?.histogram()?;
         match &self.lost_time_at_least {
             // No timer delays what is lost.
-            Some(lost) => Timer::of(&all.less(&lost.histogram()?)?),
-            None => Timer::of(&all),
+            Some(lost) => Timer::of(&all.less(lost.histogram()?)?),
+            None => Timer::of(all),
         }
     }
 

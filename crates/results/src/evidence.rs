@@ -27,19 +27,15 @@
 //! - The figures of a slowed trial are bounds; they are in no average and no comparison.
 
 use measure::Nanos;
+use measure::bounds::{BUSY, OTHERS_UNNOTICED};
 
 use crate::failing;
-use crate::load::{BUSY, DISTURBED, Gate, Generator, LATE, Load, Part};
+use crate::load::{Gate, GateName, Generator, Load, Part};
 use crate::slo::{Judged, Outcome, Slo, Verdict};
 use crate::times::Times;
 
 #[cfg(test)]
 mod tests;
-
-/// The least share of time that a generator works if its own work makes it late, and the largest share
-/// in which it waits for a CPU on which something else runs.
-const OWN_WORK: f64 = 0.7;
-const OTHERS_UNNOTICED: f64 = 0.02;
 
 /// The fitness of a generator and its machine.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -245,10 +241,10 @@ impl Load {
         if !self.slo.as_ref().is_some_and(|slo| slo.met) || !self.validity.is_only_slowed() {
             return why;
         }
-        let words = |gate: &Gate| match &*gate.name {
-            LATE => "lateness",
-            DISTURBED => "a disturbed machine",
-            _ => "a busy generator",
+        let words = |gate: &Gate| match gate.name {
+            GateName::Late => "lateness",
+            GateName::Disturbed => "a disturbed machine",
+            GateName::Lost | GateName::Busy => "a busy generator",
         };
         let failed = self.validity.gates.iter().filter(|gate| !gate.passed);
         let what = failed.map(words).collect::<Vec<_>>().join(" and ");
@@ -273,8 +269,10 @@ impl Fitness {
             return Fitness::Lost;
         }
         match () {
-            () if validity.is_refused_only_by(&[BUSY]) => Fitness::Busy,
-            () if validity.is_refused_only_by(&[LATE]) && is_own_work(&load.generator) => {
+            () if validity.is_refused_only_by(&[GateName::Busy]) => Fitness::Busy,
+            () if validity.is_refused_only_by(&[GateName::Late])
+                && is_own_work(&load.generator) =>
+            {
                 Fitness::LateByItself
             }
             () => Fitness::Slowed,
@@ -284,6 +282,6 @@ impl Fitness {
 
 /// Returns true if a generator had its CPUs, and its work filled them.
 fn is_own_work(generator: &Generator) -> bool {
-    generator.busy_share.is_some_and(|busy| OWN_WORK <= busy)
+    generator.busy_share.is_some_and(|busy| BUSY <= busy)
         && generator.run_queue_wait_share.is_some_and(|others| others <= OTHERS_UNNOTICED)
 }

@@ -188,7 +188,7 @@ pub fn join(senders: Vec<OfSender>, receivers: Vec<OfReceiver>) -> Result<Joined
         [&mut events.delivery_time, &mut events.delivery_time_since_sent].map(
             |times| match error {
                 Some(Nanos::ZERO) => None,
-                error => ByClocks::of(&times.take()?.histogram()?, error, lost_from).into(),
+                error => ByClocks::of(times.take()?.histogram()?, error, lost_from).into(),
             },
         );
     if error != Some(Nanos::ZERO) {

@@ -240,6 +240,9 @@ pub struct Observed {
     /// request completes it, but is none. Absent up to version 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub succeeded_per_s: Option<f64>,
+    /// The operations that were answered inside the measurement, where a request carries several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operations_per_s: Option<f64>,
     /// The length of a measurement that ended early, since its SLO was missed whatever followed; absent
     /// if it had its whole time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -288,6 +291,9 @@ pub struct Observed {
     pub generator_bound: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_per_answer: Option<f64>,
+    /// Bytes received for each operation, where a request carries several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_per_operation: Option<f64>,
     /// CPUs used by each component during the measurement (1.0 is one CPU), by name.
     pub cpu: BTreeMap<String, f64>,
     /// The number of components whose use is not known, since too few of their counters were read in

@@ -1,6 +1,7 @@
 //! The measurements of one generator: the document that `benchwright load --json` prints.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use measure::{Histogram, Quantile};
 use serde::{Deserialize, Serialize};
@@ -42,10 +43,9 @@ pub struct Load {
     pub part: Option<String>,
     /// True if the load ended early: the figures cover what was measured until then.
     pub partial: bool,
-    /// The reason why it ended, if not as planned: `halted`, `overloaded`, `by the workload`, or
-    /// [`SLO_MISSED`].
+    /// The reason why it ended, if not as planned.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub ended: Option<String>,
+    pub ended: Option<Ended>,
     /// The failures by reason and by requests, the most frequent first. Absent without any, and in earlier documents.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub failures: Vec<Failure>,
@@ -169,6 +169,30 @@ impl Load {
         self.total.printed.as_ref().filter(|printed| match printed.since {
             Since::Intended => true,
             Since::Sent => is_closed,
+        })
+    }
+}
+
+/// The reason why a load ended before its time.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ended {
+    Halted,
+    Overloaded,
+    #[serde(rename = "by the workload")]
+    ByWorkload,
+    /// It had missed its SLO whatever followed.
+    #[serde(rename = "slo missed")]
+    SloMissed,
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Ended::Halted => "halted",
+            Ended::Overloaded => "overloaded",
+            Ended::ByWorkload => "by the workload",
+            Ended::SloMissed => "slo missed",
         })
     }
 }
@@ -317,6 +341,27 @@ pub struct Part {
     /// The times that another generator printed, in place of all others.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub printed: Option<Printed>,
+}
+
+impl Part {
+    /// Returns all its times.
+    pub fn times_mut(&mut self) -> [&mut Option<Times>; 13] {
+        [
+            &mut self.response_time,
+            &mut self.failed_response_time,
+            &mut self.unfinished_response_time,
+            &mut self.response_time_less_lateness,
+            &mut self.service_time,
+            &mut self.start_delay,
+            &mut self.lateness,
+            &mut self.backlog_delay,
+            &mut self.batch_delay,
+            &mut self.connect_time,
+            &mut self.tls_time,
+            &mut self.setup_time,
+            &mut self.first_byte_time,
+        ]
+    }
 }
 
 /// The operations of requests that carry several. They share the times of their request.
@@ -585,32 +630,43 @@ impl Validity {
     /// True if the failed gates can only have made the target look worse: the generator was late or
     /// busy, or its machine was disturbed, and nothing was lost.
     pub fn is_only_slowed(&self) -> bool {
-        self.is_refused_only_by(&[LATE, DISTURBED, BUSY])
+        self.is_refused_only_by(&[GateName::Late, GateName::Disturbed, GateName::Busy])
     }
 
     /// True if a gate failed, and all that did are of these.
-    pub fn is_refused_only_by(&self, gates: &[&str]) -> bool {
+    pub fn is_refused_only_by(&self, gates: &[GateName]) -> bool {
         let mut failed = self.gates.iter().filter(|gate| !gate.passed).peekable();
-        failed.peek().is_some() && failed.all(|gate| gates.contains(&gate.name.as_str()))
+        failed.peek().is_some() && failed.all(|gate| gates.contains(&gate.name))
     }
 }
 
-/// The end of a load that had missed its SLO whatever followed.
-pub const SLO_MISSED: &str = "slo missed";
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GateName {
+    /// The generator started requests late.
+    Late,
+    /// It lost requests or had no means to send them.
+    Lost,
+    /// The machine did not run the generator.
+    Disturbed,
+    /// The generator was so busy that it limited a closed loop; an open loop has no such gate.
+    Busy,
+}
 
-/// The gate for a generator that started requests late.
-pub const LATE: &str = "late";
-/// The gate for a machine that did not run the generator.
-pub const DISTURBED: &str = "disturbed";
-/// The gate for a generator that lost requests or had no means to send them.
-pub const LOST: &str = "lost";
-/// The gate for a generator that was so busy that it limited a closed loop; an open loop has none.
-pub const BUSY: &str = "busy";
+impl fmt::Display for GateName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            GateName::Late => "late",
+            GateName::Lost => "lost",
+            GateName::Disturbed => "disturbed",
+            GateName::Busy => "busy",
+        })
+    }
+}
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Gate {
-    /// `late`, `lost`, `disturbed` or, in a closed loop, `busy`.
-    pub name: String,
+    pub name: GateName,
     pub passed: bool,
     /// The figure and its bound in words: `lateness p99 12 µs, bound 100 µs`.
     pub figure: String,
@@ -619,8 +675,7 @@ pub struct Gate {
 /// A gate that was not judged.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Unknown {
-    /// As of a [`Gate`].
-    pub name: String,
+    pub name: GateName,
     /// The missing figure in words: `wrk does not measure how late it sends requests`.
     pub why: String,
 }

@@ -340,7 +340,7 @@ fn place(segment: &Segment) -> (&str, f64, f64) {
     (&segment.name, segment.begin_s, segment.end_s)
 }
 
-fn add_part(whole: &mut Part, part: Part) -> Result<(), String> {
+fn add_part(whole: &mut Part, mut part: Part) -> Result<(), String> {
     let counts = &part.counts;
     whole.counts = Counts {
         intended: whole.counts.intended + counts.intended,
@@ -368,6 +368,9 @@ fn add_part(whole: &mut Part, part: Part) -> Result<(), String> {
     let lacks =
         |part: &Part| part.response_time.is_some() && part.response_time_less_lateness.is_none();
     let unknown = lacks(whole) || lacks(&part);
+    for (whole, part) in whole.times_mut().into_iter().zip(part.times_mut()) {
+        add_times(whole, part.take())?;
+    }
     whole.operations = match (whole.operations.take(), part.operations) {
         (Some(one), Some(other)) => Some(both_operations(one, other)),
         (one, other) => one.or(other),
@@ -376,30 +379,18 @@ fn add_part(whole: &mut Part, part: Part) -> Result<(), String> {
     add_counts(&mut whole.outcomes, part.outcomes);
     add_counts(&mut whole.statuses, part.statuses);
     add_counts(&mut whole.reasons, part.reasons);
-    add_times(&mut whole.response_time, part.response_time)?;
-    add_times(&mut whole.failed_response_time, part.failed_response_time)?;
-    add_times(&mut whole.unfinished_response_time, part.unfinished_response_time)?;
-    add_times(&mut whole.response_time_less_lateness, part.response_time_less_lateness)?;
     if unknown {
         whole.response_time_less_lateness = None;
     }
-    add_times(&mut whole.service_time, part.service_time)?;
-    add_times(&mut whole.start_delay, part.start_delay)?;
-    add_times(&mut whole.lateness, part.lateness)?;
-    add_times(&mut whole.backlog_delay, part.backlog_delay)?;
-    add_times(&mut whole.batch_delay, part.batch_delay)?;
-    add_times(&mut whole.connect_time, part.connect_time)?;
-    add_times(&mut whole.tls_time, part.tls_time)?;
-    add_times(&mut whole.setup_time, part.setup_time)?;
     whole.tls = match (whole.tls.take(), part.tls) {
         (Some(one), Some(other)) => Some(both(one, other)),
         (one, other) => one.or(other),
     };
-    add_times(&mut whole.first_byte_time, part.first_byte_time)
+    Ok(())
 }
 
 /// Adds the events of two loads, each with a receiver of its own.
-fn both_events(one: Events, other: Events) -> Result<Events, String> {
+fn both_events(one: Events, mut other: Events) -> Result<Events, String> {
     let mut whole = Events {
         source: format!("{} {}", one.source, other.source),
         sent: one.sent + other.sent,
@@ -415,12 +406,9 @@ fn both_events(one: Events, other: Events) -> Result<Events, String> {
         unnoted: one.unnoted + other.unnoted,
         ..one
     };
-    add_times(&mut whole.publish_time, other.publish_time)?;
-    add_times(&mut whole.publish_time_since_sent, other.publish_time_since_sent)?;
-    add_times(&mut whole.delivery_time, other.delivery_time)?;
-    add_times(&mut whole.delivery_time_since_sent, other.delivery_time_since_sent)?;
-    add_times(&mut whole.delivery_time_at_least, other.delivery_time_at_least)?;
-    add_times(&mut whole.lost_time_at_least, other.lost_time_at_least)?;
+    for (whole, part) in whole.times_mut().into_iter().zip(other.times_mut()) {
+        add_times(whole, part.take())?;
+    }
     Ok(whole)
 }
 

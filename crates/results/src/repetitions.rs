@@ -8,6 +8,7 @@ use measure::estimate;
 use crate::analysis::{self, Code, Difference, Row, Trials, Warning, What};
 use crate::answer::{MOST_LISTED, Search, trials_in_words};
 use crate::at_load::Configuration;
+use crate::components::FOREIGN;
 use crate::found::{Found, Spread};
 use crate::journal::{Entry, Observed, Purpose, Status};
 use crate::metric::Metric;
@@ -22,9 +23,8 @@ mod tests;
 /// The fewest trials whose spread is shown.
 const FEWEST: usize = 3;
 
-/// The least share of the CPUs that others use in a second, and the least share that the hypervisor
-/// takes, that is a difference: the kernel counts both in ticks of 10 ms.
-const FOREIGN: f64 = 0.1;
+/// The least share of a CPU that the hypervisor takes in a second that is a difference: the kernel counts it
+/// in ticks of 10 ms.
 const STOLEN: f64 = 0.02;
 /// It is one only if it is so many times the usual one, the median of the other trials.
 const UNUSUAL: f64 = 2.0;

@@ -160,7 +160,7 @@ pub fn of(mut measured: Vec<Measured>, seed: u64) -> (Vec<Level>, Law) {
         Level {
             n: level.n,
             mean: mean(&level.values).filter(|_| is_known),
-            interval: estimate::interval(&level.values, scaling::CONFIDENCE)
+            interval: estimate::interval(&level.values, estimate::CONFIDENCE)
                 .or(level.interval)
                 .filter(|_| is_known),
             efficiency: efficiency.map(|found| found.value),

@@ -4,15 +4,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use measure::estimate::{self, Enough, Share as Tail};
+use measure::estimate::{self, CONFIDENCE, Enough, Share as Tail};
 use measure::{Nanos, Quantile, Share};
 use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
 mod tests;
-
-/// The confidence of a verdict on one load.
-const CONFIDENCE: f64 = 0.95;
 
 /// One objective.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]

@@ -1,6 +1,8 @@
 //! A distribution of times as written in a file: its quantiles, and the histogram itself.
 
+use std::fmt;
 use std::io::Cursor;
+use std::sync::OnceLock;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -11,8 +13,8 @@ use serde::{Deserialize, Serialize};
 #[cfg(test)]
 mod tests;
 
-/// A distribution of times in nanoseconds. `histogram` is HdrHistogram's V2 encoding, deflated, in
-/// base64; every other figure except the exact mean can be computed from it.
+/// A distribution of times in nanoseconds. Every figure except the exact mean can be computed from the
+/// histogram.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Times {
     pub count: u64,
@@ -27,7 +29,7 @@ pub struct Times {
     pub p9999_ns: u64,
     pub p99999_ns: u64,
     pub max_ns: u64,
-    pub histogram: String,
+    pub histogram: Encoded,
 }
 
 impl Times {
@@ -47,20 +49,20 @@ impl Times {
             p9999_ns: quantile(Quantile::P9999)?,
             p99999_ns: quantile(Quantile::P99999)?,
             max_ns: histogram.max()?.0,
-            histogram: encode(histogram),
+            histogram: Encoded::of(histogram),
         })
     }
 
     /// The histogram, or `None` if the text is not one.
-    pub fn histogram(&self) -> Option<Histogram> {
-        decode(&self.histogram)
+    pub fn histogram(&self) -> Option<&Histogram> {
+        self.histogram.decoded.get_or_init(|| decode(&self.histogram.text)).as_ref()
     }
 
     /// Both together, or `None` if one of the texts is not a histogram. Each mean has lost less
     /// than a nanosecond; everything else is exact.
     pub fn merged(&self, other: &Times) -> Option<Times> {
-        let mut histogram = self.histogram()?;
-        histogram.add(&other.histogram()?);
+        let mut histogram = self.histogram()?.clone();
+        histogram.add(other.histogram()?);
         let sum = |times: &Times| u128::from(times.mean_ns) * u128::from(times.count);
         let mean = (sum(self) + sum(other)) / u128::from(histogram.count()).max(1);
         Some(Times { mean_ns: mean as u64, ..Times::of(&histogram)? })
@@ -75,8 +77,37 @@ impl Times {
     }
 }
 
+/// A histogram as files have it. It is decoded when it is first asked for, and then kept: most of a
+/// document's are never asked for, and each takes 270 kB.
+#[derive(Clone, Default, Deserialize, Serialize)]
+#[serde(transparent)]
+pub struct Encoded {
+    /// HdrHistogram's V2 encoding, deflated, in base64.
+    text: String,
+    #[serde(skip)]
+    decoded: OnceLock<Option<Histogram>>,
+}
+
+impl Encoded {
+    fn of(histogram: &Histogram) -> Encoded {
+        Encoded { text: encode(histogram), decoded: OnceLock::new() }
+    }
+}
+
+impl PartialEq for Encoded {
+    fn eq(&self, other: &Encoded) -> bool {
+        self.text == other.text
+    }
+}
+
+impl fmt::Debug for Encoded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.text.fmt(f)
+    }
+}
+
 /// HdrHistogram's V2 encoding, deflated, in base64: also the contents of an `.hlog` interval.
-pub fn encode(histogram: &Histogram) -> String {
+pub(crate) fn encode(histogram: &Histogram) -> String {
     let mut bytes = Vec::new();
     V2DeflateSerializer::new()
         .serialize(histogram.as_hdr(), &mut bytes)
@@ -85,14 +116,14 @@ pub fn encode(histogram: &Histogram) -> String {
 }
 
 /// Reads what [`encode`] wrote; `None` if the text is not a histogram.
-pub fn decode(text: &str) -> Option<Histogram> {
+pub(crate) fn decode(text: &str) -> Option<Histogram> {
     let bytes = STANDARD.decode(text).ok()?;
     let stored = Deserializer::new().deserialize(&mut Cursor::new(bytes)).ok()?;
     Some(Histogram::from_hdr(&stored))
 }
 
 /// An HdrHistogram log, version 1.3: one interval of `seconds` for each histogram, with its tag.
-pub fn log(histograms: &[(&str, &Histogram)], seconds: f64) -> String {
+pub fn log(histograms: &[(String, &Histogram)], seconds: f64) -> String {
     let lines = histograms.iter().map(|(tag, histogram)| log_line(tag, (0.0, seconds), histogram));
     std::iter::once(log_header().to_owned()).chain(lines).collect()
 }

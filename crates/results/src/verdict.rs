@@ -65,16 +65,15 @@ impl Slo {
         self.response_time()?;
         let of = Some(part.counts.intended).filter(|of| 0 < *of)?;
         let wanted = of as f64 - self.most_over(of);
-        let histogram = |times: &Option<Times>| times.as_ref().and_then(Times::histogram);
         // Failed requests are over, however fast they failed, and unfinished ones however short they waited.
         let mut over: BTreeMap<Nanos, u64> = BTreeMap::new();
-        for times in [&part.failed_response_time, &part.unfinished_response_time] {
-            for (time, count) in histogram(times).iter().flat_map(Histogram::buckets) {
-                *over.entry(time).or_default() += count;
-            }
+        let times = [&part.failed_response_time, &part.unfinished_response_time];
+        let histograms = times.into_iter().flatten().filter_map(Times::histogram);
+        for (time, count) in histograms.flat_map(Histogram::buckets) {
+            *over.entry(time).or_default() += count;
         }
         let mut answered = 0;
-        let all = histogram(&part.response_time)?;
+        let all = part.response_time.as_ref()?.histogram()?;
         let (time, _) = all.buckets().find(|(time, count)| {
             answered += count - over.get(time).copied().unwrap_or_default();
             wanted <= answered as f64

@@ -59,26 +59,109 @@ impl fmt::Display for Scheme {
 /// Parses `http://host:8080/path?query`, `https://…` or `http+unix://%2Frun%2Fa.sock/path`. An
 /// error names the part that is wrong, and the remedy.
 pub fn parse(url: &str) -> Result<Url, String> {
-    let Some((scheme, rest)) = url.split_once("://") else {
-        return Err(format!("`{}` has no scheme; write http://{0}", url.escape_debug()));
-    };
-    let is_socket = scheme.eq_ignore_ascii_case("http+unix");
-    let scheme = match scheme {
+    let (written, rest) = split(url)?;
+    let is_socket = written.eq_ignore_ascii_case("http+unix");
+    let scheme = match written {
         _ if is_socket => Scheme::Http,
-        scheme if scheme.eq_ignore_ascii_case("http") => Scheme::Http,
-        scheme if scheme.eq_ignore_ascii_case("https") => Scheme::Https,
-        scheme => {
+        written if written.eq_ignore_ascii_case("http") => Scheme::Http,
+        written if written.eq_ignore_ascii_case("https") => Scheme::Https,
+        written => {
             return Err(format!(
                 "`{}`: `{}` is not supported; there are `http`, `https` and `http+unix`",
                 url.escape_debug(),
-                scheme.escape_debug()
+                written.escape_debug()
             ));
         }
     };
+    let Parts { user_info, place, authority, target, .. } = parts(url, rest, is_socket)?;
+    Ok(Url { scheme, user_info, place, authority, target })
+}
+
+/// The server that a URL of any scheme names.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Server {
+    /// In small letters, and without `+unix`: `kv`, `redis`.
+    pub scheme: String,
+    pub place: Place,
+    /// The port, which may be the usual one of the scheme; `None` of a socket.
+    pub port: Option<u16>,
+    /// The URL with this port.
+    pub url: String,
+}
+
+/// Parses the URL of a server, whatever its protocol: `kv://host:7720`, `redis://host/0`,
+/// `redis+unix://%2Frun%2Fa.sock`. Without a usual port of its scheme, a URL must name one.
+pub fn server(url: &str) -> Result<Server, String> {
+    let (written, rest) = split(url)?;
+    if !is_scheme(written) {
+        return Err(format!(
+            "`{}`: `{}` is not a valid scheme; write for example http or redis",
+            url.escape_debug(),
+            written.escape_debug()
+        ));
+    }
+    let scheme = written.to_ascii_lowercase();
+    let socket_of = scheme.strip_suffix("+unix");
+    let Parts { place, length, .. } = parts(url, rest, socket_of.is_some())?;
+    let Place::Host(_, port) = place else {
+        let scheme = socket_of.unwrap_or(&scheme).to_owned();
+        return Ok(Server { scheme, place, port: None, url: url.to_owned() });
+    };
+    if port.is_some() {
+        return Ok(Server { scheme, place, port, url: url.to_owned() });
+    }
+    let (before, behind) = url.split_at(url.len() - rest.len() + length);
+    let Some(port) = usual_port(&scheme) else {
+        return Err(format!(
+            "`{}`: it names no port, and `{scheme}` has no usual one; write {}:PORT",
+            url.escape_debug(),
+            before.escape_debug()
+        ));
+    };
+    let url = format!("{before}:{port}{behind}");
+    Ok(Server { scheme, place, port: Some(port), url })
+}
+
+/// Returns true for a scheme as RFC 3986 writes it: a letter, then letters, digits, `+`, `-` and `.`
+pub fn is_scheme(text: &str) -> bool {
+    let may_follow = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(may_follow)
+}
+
+/// Returns the port that is meant if a URL of this scheme names none.
+fn usual_port(scheme: &str) -> Option<u16> {
+    match scheme {
+        "http" => Some(Scheme::Http.port()),
+        "https" => Some(Scheme::Https.port()),
+        "redis" | "rediss" => Some(6379),
+        "memcached" => Some(11211),
+        _ => None,
+    }
+}
+
+/// Splits a URL at the end of its scheme.
+fn split(url: &str) -> Result<(&str, &str), String> {
+    url.split_once("://")
+        .ok_or_else(|| format!("`{}` has no scheme; write http://{0}", url.escape_debug()))
+}
+
+/// A URL without its scheme.
+struct Parts {
+    user_info: Option<String>,
+    place: Place,
+    authority: String,
+    target: String,
+    /// The bytes up to the end of the authority, with the user information.
+    length: usize,
+}
+
+/// Parses the `rest` of a URL behind its scheme.
+fn parts(url: &str, rest: &str, is_socket: bool) -> Result<Parts, String> {
     let wrong = |why: String| format!("`{}`: {why}", url.escape_debug());
     let sent = rest.split('#').next().unwrap_or(rest);
     let (authority, target) = sent.split_at(sent.find(['/', '?']).unwrap_or(sent.len()));
-    if ends_in_password(authority, &rest[authority.len()..]) {
+    let length = authority.len();
+    if ends_in_password(authority, &rest[length..]) {
         // Without the URL: what was taken for its port is a part of the password.
         return Err("the password of a URL has `/`, `?` or `#`; write %2F, %3F or %23".to_owned());
     }
@@ -87,7 +170,7 @@ pub fn parse(url: &str) -> Result<Url, String> {
     if is_socket {
         let place = socket(authority).map(Place::Socket).map_err(wrong)?;
         let authority = "localhost".to_owned();
-        return Ok(Url { scheme, user_info: None, place, authority, target });
+        return Ok(Parts { user_info: None, place, authority, target, length });
     }
     let (user_info, authority) = match authority.rsplit_once('@') {
         Some((user_info, authority)) => (Some(user_info.to_owned()), authority),
@@ -95,7 +178,7 @@ pub fn parse(url: &str) -> Result<Url, String> {
     };
     let (host, port) = host_and_port(authority).map_err(wrong)?;
     let place = Place::Host(host.to_owned(), port);
-    Ok(Url { scheme, user_info, place, authority: authority.to_owned(), target })
+    Ok(Parts { user_info, place, authority: authority.to_owned(), target, length })
 }
 
 /// Returns true if what seems to be the authority of a URL is the beginning of its user information: the

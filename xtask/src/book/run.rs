@@ -29,6 +29,14 @@ pub(super) struct Printed {
     pub(super) percentiles: Vec<(f64, Nanos)>,
 }
 
+impl Printed {
+    /// Returns the time at a level in words.
+    pub(super) fn at(&self, level: f64) -> String {
+        let found = self.percentiles.iter().find(|(l, _)| (l - level).abs() < 1e-9);
+        found.map_or("–".to_owned(), |(_, time)| time.to_string())
+    }
+}
+
 /// Runs `benchwright load` on the server, and returns its document.
 pub(super) fn load(
     machine: &Machine,
@@ -87,13 +95,13 @@ pub(super) fn scratch(name: &str) -> PathBuf {
 
 /// Returns the distribution, or an empty one if nothing was measured.
 pub(super) fn histogram(times: Option<&Times>) -> Histogram {
-    times.and_then(Times::histogram).unwrap_or_default()
+    times.and_then(Times::histogram).cloned().unwrap_or_default()
 }
 
 /// Returns the failed gates of a load that is not valid, for example `late, disturbed`.
 pub(super) fn doubt(load: &Load) -> Option<String> {
     let failed = load.validity.gates.iter().filter(|gate| !gate.passed);
-    let names: Vec<&str> = failed.map(|gate| gate.name.as_str()).collect();
+    let names: Vec<String> = failed.map(|gate| gate.name.to_string()).collect();
     (!load.validity.valid).then(|| names.join(", "))
 }
 

@@ -178,7 +178,7 @@ fn check_sums(out: &Path) {
     counts(|counts| counts.ok);
     counts(|counts| counts.bytes_received);
     let histogram = |part: &results::load::Part| {
-        part.response_time.as_ref().and_then(results::Times::histogram).unwrap()
+        part.response_time.as_ref().and_then(results::Times::histogram).cloned().unwrap()
     };
     let mut sum = measure::Histogram::new();
     load.targets.iter().for_each(|target| sum.add(&histogram(&target.part)));

@@ -152,7 +152,7 @@ impl Figures {
                 self.stage.clear();
                 self.go_to("prepare");
             }
-            Event::Stage { name } => self.go_to(name),
+            Event::Stage(stage) => self.go_to(&stage.to_string()),
             Event::Measuring { drive, .. } => {
                 let each = drive.rate.map_or(f64::NAN, Rate::as_per_second);
                 self.asked.set(each * drive.targets.len() as f64);

@@ -6,8 +6,7 @@ use console::view::{Single, leave_screen, take_screen};
 use expect_test::{Expect, expect};
 use lab::backend::Drive;
 use lab::course::{Ending, Outline, Outlined, Trial};
-use lab::experiment::WAIT;
-use lab::progress::Event as Happened;
+use lab::progress::{Event as Happened, Stage};
 use lab::wishes::Wishes;
 use measure::Rate;
 use measure::pace::Think;
@@ -185,7 +184,7 @@ fn draw(scene: &str, frame: &mut Frame<'_>) {
             view.fold(&Happened::Notice("continued after trial 1".to_owned()), at(0));
             let trial = Trial { number: 2, ..trial };
             view.fold(&Happened::Begins { trial: &trial, strand: 1 }, at(1));
-            view.fold(&Happened::Stage { name: "deploy" }, at(1));
+            view.fold(&Happened::Stage(Stage::Deploy), at(1));
         }
         "opening" => begin(&mut view),
         "warm-up" => {
@@ -198,10 +197,10 @@ fn draw(scene: &str, frame: &mut Frame<'_>) {
             ticked(&mut view);
         }
         "between" => {}
-        "waiting" => view.fold(&Happened::Stage { name: WAIT }, at(30)),
+        "waiting" => view.fold(&Happened::Stage(Stage::WaitForCalm), at(30)),
         "paused" => {
             view.key('p');
-            view.fold(&Happened::Stage { name: "paused" }, at(37));
+            view.fold(&Happened::Stage(Stage::Paused), at(37));
         }
         "invalid" => {
             begin(&mut view);

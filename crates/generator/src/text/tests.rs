@@ -84,7 +84,7 @@ fn a_quantile_with_much_lateness_is_an_interval() {
 fn quantiles_of_an_overloaded_target_are_lower_bounds() {
     let mut load = load();
     load.targets.pop();
-    load.ended = Some("overloaded".to_owned());
+    load.ended = Some(Ended::Overloaded);
     load.findings = vec!["overloaded: the backlog reached its bound".to_owned()];
     check(
         &load,
@@ -216,7 +216,7 @@ fn an_slo_that_a_late_load_meets_is_met_even_so() {
     load.total.response_time_less_lateness = load.total.response_time.clone();
     load.slo = results::verdict::judge(&["p99<=1s".parse().unwrap()], &load.total);
     let figure = "lateness p99 900 µs, bound 105 µs".to_owned();
-    let name = results::load::LATE.to_owned();
+    let name = results::load::GateName::Late;
     load.validity.reasons = vec![format!("generator late: {figure}. Repeat it.")];
     load.validity.gates = vec![results::load::Gate { name, passed: false, figure }];
     let text = of(&load);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lab::backend::{Address, Chart, Service, Stop};
-use lab::spec::Via;
+use lab::spec::{SUT, Via};
 use serde_json::{Value, json};
 
 use super::{Connected, Kubernetes, RELEASES, THROUGH_API, remains};
@@ -101,7 +101,11 @@ impl Kubernetes {
     }
 
     /// Returns the addresses of a release: those of its Service, from the three points of view.
-    pub(super) fn addresses_of_chart(&self, chart: &Chart) -> Result<Vec<Address>, Stop> {
+    pub(super) fn addresses_of_chart(
+        &self,
+        chart: &Chart,
+        scheme: &str,
+    ) -> Result<Vec<Address>, Stop> {
         let Connected { api, roles, .. } = self.connected();
         let (namespace, name) = (self.namespace_of(chart), &chart.service);
         let path = api::one("Service", namespace, name);
@@ -113,21 +117,21 @@ impl Kubernetes {
         })?;
         let number = |field: &str| service["spec"]["ports"][0][field].as_u64();
         let port = number("port").unwrap_or(80);
-        let inside = format!("http://{name}.{namespace}.svc:{port}");
+        let inside = format!("{scheme}://{name}.{namespace}.svc:{port}");
         let of_generators = match chart.via {
             Via::ClusterIp => vec![inside.clone()],
             Via::NodePort => {
                 let node_port = number("nodePort").ok_or_else(|| {
                     Stop::no_answer(format!("the Service `{name}` has no port at the nodes"))
                 })?;
-                let node = roles["sut"].first().expect("a role has a node");
+                let node = roles[SUT].first().expect("a role has a node");
                 let node = api
                     .get(&api::one("Node", "", node))
                     .map_err(Error::into_stop)?
                     .unwrap_or_default();
                 let address = nodes::internal_address(&node)
                     .ok_or_else(|| Stop::no_answer("the first node of role sut has no address"))?;
-                vec![format!("http://{address}:{node_port}")]
+                vec![format!("{scheme}://{address}:{node_port}")]
             }
             Via::Pods => {
                 let labels = service["spec"]["selector"].as_object();
@@ -140,7 +144,8 @@ impl Kubernetes {
                     .list(&api::all("Pod", Some(namespace)), &labels)
                     .map_err(Error::into_stop)?;
                 let target = &service["spec"]["ports"][0]["targetPort"];
-                pods.iter().filter_map(|pod| pods::address(pod, target, port)).collect()
+                let addresses = pods.iter().filter_map(|pod| pods::address(pod, target, port));
+                addresses.map(|address| format!("{scheme}://{address}")).collect()
             }
         };
         let address = |of_generator: String| Address {

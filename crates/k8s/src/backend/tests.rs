@@ -14,6 +14,7 @@ fn service(replicas: u32) -> Service {
         command: vec!["benchwright".to_owned()],
         environment: BTreeMap::new(),
         files: Files::default(),
+        scheme: None,
         foreign: None,
         limits: Limits::default(),
         ready_within: Nanos::from_secs(30),

@@ -26,6 +26,7 @@ fn geo() -> Service {
             .to_vec(),
         environment: BTreeMap::new(),
         files: Files::default(),
+        scheme: None,
         foreign: None,
         limits: Limits::default(),
         ready_within: Nanos::from_secs(30),
@@ -265,6 +266,18 @@ fn a_foreign_program_gets_its_port_its_folder_and_its_files() {
     // Requests are the limits: the quality of service is Guaranteed.
     assert_eq!(container["resources"]["limits"], json!({"cpu": "500m", "memory": "67108864"}));
     assert_eq!(container["resources"]["requests"], container["resources"]["limits"]);
+}
+
+#[test]
+fn a_program_that_says_where_it_listens_gets_no_option() {
+    let store = Service {
+        command: ["benchwright", "kv", "serve", "--ip", "${listen}"].map(str::to_owned).to_vec(),
+        ..geo()
+    };
+    let objects = service(&run(), &store, &[]);
+    let container = &objects[1]["spec"]["template"]["spec"]["containers"][0];
+    let expected = json!(["/benchwright", "kv", "serve", "--ip", format!("0.0.0.0:{PORT}")]);
+    assert_eq!(container["command"], expected);
 }
 
 #[test]

@@ -46,6 +46,7 @@ impl Contract<'_> {
             command: words(self.server),
             environment: BTreeMap::new(),
             files: Files::default(),
+            scheme: None,
             foreign: None,
             limits: Limits::default(),
             ready_within: Nanos::from_secs(30),

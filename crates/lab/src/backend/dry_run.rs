@@ -9,7 +9,7 @@ use super::{
     Address, Backend, Drive, Driven, Executed, Limits, Machine, Reply, Service, Stop, Ticking,
 };
 use crate::calm::Calm;
-use crate::spec::{Change, Exchange, Literal, MemoryLimit, Resolved, Run, replicas};
+use crate::spec::{Change, Exchange, HTTP, Literal, MemoryLimit, Resolved, Run, replicas};
 
 /// A record of the steps; each step succeeds.
 #[derive(Debug, Default)]
@@ -73,7 +73,7 @@ impl Backend for DryRun {
     fn start(&mut self, wave: &[Service]) -> Result<Vec<Vec<Address>>, Stop> {
         self.told.extend(wave.iter().map(started));
         self.services.extend(wave.iter().cloned());
-        Ok(wave.iter().map(|service| named(&service.name, service.replicas)).collect())
+        Ok(wave.iter().map(|one| named(&one.name, one.replicas, one.scheme())).collect())
     }
 
     fn restart(&mut self, services: &[String]) -> Result<(), Stop> {
@@ -83,7 +83,8 @@ impl Backend for DryRun {
 
     fn scale(&mut self, service: &str, replicas: u32) -> Result<Vec<Address>, Stop> {
         self.tell(format!("scale    {service} to {replicas}"));
-        Ok(named(service, replicas))
+        let scheme = self.services.iter().find(|one| one.name == service).map(Service::scheme);
+        Ok(named(service, replicas, scheme.unwrap_or(HTTP)))
     }
 
     fn change(&mut self, change: &Change) -> Result<Result<(), String>, Stop> {
@@ -154,8 +155,8 @@ impl Backend for DryRun {
     }
 }
 
-fn named(service: &str, number: u32) -> Vec<Address> {
-    let address = |name: &String| Address::of_all(&format!("http://{name}"));
+fn named(service: &str, number: u32, scheme: &str) -> Vec<Address> {
+    let address = |name: &String| Address::of_all(&format!("{scheme}://{name}"));
     replicas(service, number).iter().map(address).collect()
 }
 
@@ -183,8 +184,9 @@ fn started(service: &Service) -> String {
     let cpu = cpu.map(|limit| format!(" · at most {limit} CPUs")).unwrap_or_default();
     let memory = memory.map(|limit| format!(" · at most {}", MemoryLimit(limit).write()));
     let address = match foreign {
-        None => " --listen 127.0.0.1:0".to_owned(),
         Some(foreign) => format!(" · port {}", foreign.port),
+        None if service.takes_listen() => " --listen 127.0.0.1:0".to_owned(),
+        None => String::new(),
     };
     format!(
         "start    {name}: {variables}{}{address}{cpu}{} · ready within {}",

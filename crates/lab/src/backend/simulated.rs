@@ -14,9 +14,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use measure::estimate::{Enough, LEAST_CURTAILED};
 use measure::pace::{Distribution as Law, UnitProcess, Walk};
 use measure::{Balance, Histogram, Instant, Nanos, Quantile, Random};
-use results::load::{
-    Counts, Generator, Interval, Pacing, Part, Rates, SLO_MISSED, Target, UNFINISHED,
-};
+use results::load::{Counts, Ended, Generator, Interval, Pacing, Part, Rates, Target, UNFINISHED};
 use results::said::{Phase, Quantiles};
 use results::{Environment, Slo, Tick, Times, little, slo};
 
@@ -27,7 +25,8 @@ use crate::Host;
 use crate::calm::Calm;
 use crate::spec::simulated::{MOST_REQUESTS, Offer, TooMuch};
 use crate::spec::{
-    self, Arrivals, Change, Distribution, Exchange, Load, Resolved, Run, Shape, generator, replicas,
+    self, Arrivals, Change, Distribution, Exchange, Load, Resolved, Run, SUT, Shape, generator,
+    replicas,
 };
 
 #[cfg(test)]
@@ -183,7 +182,7 @@ impl Backend for Simulated {
         let drive = &Drive { measure: curtailed.unwrap_or(drive.measure), ..drive.clone() };
         let end = Instant::default() + drive.warm_up + drive.measure;
         parts.iter_mut().for_each(|(_, requests)| requests.retain(|r| r.intended < end));
-        let ended = curtailed.filter(|_| drive.interval.is_none()).map(|_| SLO_MISSED.to_owned());
+        let ended = curtailed.filter(|_| drive.interval.is_none()).map(|_| Ended::SloMissed);
         let document = self.document(drive, asked, &parts)?;
         let mut load = results::Load { ended, ..document };
         load.warnings.extend(little::warning(&load));
@@ -212,7 +211,7 @@ impl Backend for Simulated {
         let begin = Instant::default() + drive.warm_up;
         let consumed = Consumed {
             step: "servers".to_owned(),
-            role: "sut".to_owned(),
+            role: SUT.to_owned(),
             of_role: f64::from(self.model.servers.0) * parts.len() as f64,
             cpu: vec![(begin, 0), (begin + drive.measure, busy)],
             ..Consumed::default()

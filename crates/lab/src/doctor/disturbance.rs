@@ -3,23 +3,22 @@
 use std::collections::BTreeMap;
 
 use measure::Nanos;
+use measure::bounds::LOSS_ALLOWED;
 use results::doctor::Severity::{Error, Warning};
 
 use super::found::Found;
-use super::seen::{Seen, TICK, percent};
+use super::seen::{Seen, percent};
 use super::{Look, Moment, SUT};
-use crate::calm::LOSS_ALLOWED;
 
 /// A second of interrupts beyond this takes half a percent of a CPU: each about 5 µs.
 const INTERRUPTS_PER_S: f64 = 1000.0;
-const STEAL: f64 = 0.01;
 /// In percent, as the kernel writes it.
 const PRESSURE: f64 = 5.0;
 const FOREIGN: f64 = 0.02;
 /// The most processes that are named.
 const MOST_NAMED: usize = 3;
 /// A time that is counted in ticks may be one off at each end.
-const UNSURE: Nanos = Nanos(2 * TICK.0);
+const UNSURE: Nanos = Nanos(2 * Nanos::TICK.0);
 const GAP: Nanos = Nanos::from_millis(5);
 /// The mark of a thread of the kernel among the flags of a process.
 const OF_KERNEL: u64 = 0x0020_0000;
@@ -115,7 +114,7 @@ pub(super) fn steal(seen: &Seen<'_>) -> Found {
         // One tick of few is no share.
         let is_sure = 2 < stolen;
         most = most.max(share);
-        if STEAL < share && is_sure {
+        if LOSS_ALLOWED < share && is_sure {
             let text =
                 format!("{} of {} was stolen {}", percent(share), seen.cpu(cpu), seen.period());
             found.bad(None, Error, text, "wait, or use a machine with CPUs of its own");
@@ -198,7 +197,7 @@ pub(super) fn foreign(seen: &Seen<'_>) -> Found {
     let cpus = seen.cpus();
     // Busy, less what may be an error of counting in ticks.
     let share = |ticks: u64| {
-        let busy = Nanos(ticks * TICK.0).saturating_sub(UNSURE);
+        let busy = Nanos(ticks * Nanos::TICK.0).saturating_sub(UNSURE);
         busy.as_secs_f64() / elapsed.as_secs_f64()
     };
     let online = seen.now.files.online().0.len().max(1) as f64;

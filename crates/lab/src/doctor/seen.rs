@@ -8,9 +8,6 @@ use super::found::Found;
 use super::look::{Look, Missing};
 use super::{Moment, Wanted};
 
-/// The kernel counts times for programs in hundredths of a second on every Linux.
-pub const TICK: Nanos = Nanos::from_millis(10);
-
 pub(super) struct Seen<'a> {
     pub(super) before: Option<&'a Look>,
     pub(super) now: &'a Look,

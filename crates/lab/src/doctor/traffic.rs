@@ -1,13 +1,13 @@
 //! The checks of the network and the disk: 21 and 22.
 
+use measure::bounds::RETRANSMITS_UNNOTICED;
 use results::doctor::Severity::Warning;
 
 use super::found::Found;
 use super::seen::{Seen, percent};
 use super::{Look, Moment};
 
-/// The share of segments that may be sent again, and a number that proves nothing.
-const RETRANSMITTED: f64 = 0.001;
+/// A number of segments sent again that proves nothing.
 const FEW: u64 = 10;
 /// The share of time in which a disk may be busy before a load.
 const DISK_BUSY: f64 = 0.1;
@@ -38,7 +38,7 @@ pub(super) fn network(seen: &Seen<'_>) -> Found {
     };
     let overflowed = seen.growth(overflows).unwrap_or_default();
     let period = seen.period();
-    if FEW < again && RETRANSMITTED * (sent as f64) < again as f64 {
+    if FEW < again && RETRANSMITS_UNNOTICED * (sent as f64) < again as f64 {
         let text = format!("{again} of {sent} segments were sent again {period}");
         found.bad(
             None,

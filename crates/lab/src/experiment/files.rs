@@ -3,6 +3,7 @@
 use measure::Histogram;
 use results::components::Components;
 use results::directory::Files;
+use results::load::Part;
 use results::{Times, components, doctor, times};
 use serde::Serialize;
 
@@ -15,21 +16,18 @@ pub(super) fn of(observation: &Observation, by_second: &Components) -> Files {
     let parts = observation.driven.parts.iter();
     files.extend(parts.map(|(machine, load)| (format!("load.{machine}.json"), document(load))));
     let seconds = load.measured_s;
-    let mut keep = |name: &str, of: &dyn Fn(&results::load::Part) -> Option<Histogram>| {
-        let all = of(&load.total).map(|histogram| ("all".to_owned(), histogram));
+    let mut keep = |name: &str, of: fn(&Part) -> &Option<Times>| {
         let parts = (1..).zip(&load.targets).filter(|_| 1 < load.targets.len());
-        let parts = parts.filter_map(|(i, t)| Some((format!("target-{i}"), of(&t.part)?)));
-        let histograms: Vec<(String, Histogram)> = all.into_iter().chain(parts).collect();
-        if histograms.is_empty() {
-            return;
+        let parts = parts.map(|(i, target)| (format!("target-{i}"), &target.part));
+        let parts = [("all".to_owned(), &load.total)].into_iter().chain(parts);
+        let histogram = |(tag, part)| Some((tag, of(part).as_ref()?.histogram()?));
+        let histograms: Vec<(String, &Histogram)> = parts.filter_map(histogram).collect();
+        if !histograms.is_empty() {
+            files.insert(name.to_owned(), times::log(&histograms, seconds).into_bytes());
         }
-        let tagged: Vec<(&str, &Histogram)> =
-            histograms.iter().map(|(tag, histogram)| (tag.as_str(), histogram)).collect();
-        files.insert(name.to_owned(), times::log(&tagged, seconds).into_bytes());
     };
-    let histogram = |times: &Option<Times>| times.as_ref().and_then(Times::histogram);
-    keep("response_time.hlog", &|part| histogram(&part.response_time));
-    keep("service_time.hlog", &|part| histogram(&part.service_time));
+    keep("response_time.hlog", |part| &part.response_time);
+    keep("service_time.hlog", |part| &part.service_time);
     files.insert(components::FILE.to_owned(), document(by_second));
     if let Some(checked) = &observation.checked {
         files.insert(doctor::FILE.to_owned(), document(&checked.after));

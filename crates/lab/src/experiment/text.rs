@@ -138,11 +138,9 @@ pub(super) fn headline(resolved: &Resolved, plan: &Plan) -> String {
     parts.extend(resolved.profile.as_ref().map(|profile| format!("profile {profile}")));
     parts.extend(resolved.set.iter().map(|setting| format!("--set {setting}")));
     parts.push(spec.where_.backend.to_string());
-    let roles = [("sut", &spec.where_.roles.sut), ("load", &spec.where_.roles.load)];
-    let roles: Vec<String> = roles
-        .into_iter()
-        .filter_map(|(name, role)| Some(format!("{name} = {}", role.as_ref()?)))
-        .collect();
+    let roles = spec.where_.roles.named().into_iter();
+    let roles: Vec<String> =
+        roles.filter_map(|(name, role)| Some(format!("{name} = {}", role?))).collect();
     if !roles.is_empty() {
         parts.push(format!("roles: {}", roles.join(", ")));
     }

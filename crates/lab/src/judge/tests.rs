@@ -3,7 +3,8 @@ use std::path::Path;
 use measure::{Histogram, Nanos};
 use results::doctor::{Check, Fingerprint, Severity};
 use results::events::Events;
-use results::load::{BUSY, Counts, DISTURBED, Gate, LATE, Pacing, Part, Rates, Target, Validity};
+use results::load::GateName::{Busy, Disturbed, Late, Lost};
+use results::load::{Counts, Gate, Operations, Pacing, Part, Rates, Target, Validity};
 use results::{Doctor, Times};
 
 use super::*;
@@ -88,8 +89,8 @@ fn observation(driven: Driven) -> Observation {
 }
 
 /// A load that a gate refuses.
-fn refused(load: Load, gate: &str) -> Load {
-    let gate = Gate { name: gate.to_owned(), passed: false, figure: String::new() };
+fn refused(load: Load, gate: GateName) -> Load {
+    let gate = Gate { name: gate, passed: false, figure: String::new() };
     let reasons = vec!["slowed".to_owned()];
     Load {
         validity: Validity { valid: false, reasons, gates: vec![gate], unknown: Vec::new() },
@@ -121,6 +122,24 @@ fn bytes_are_divided_by_the_answers_that_they_belong_to() {
     let bytes = |load| judged(load, "").observed.unwrap().bytes_per_answer;
     assert_eq!(bytes(late), Some(100.0));
     assert_eq!(bytes(load(1_000, 0, 0)), None);
+}
+
+#[test]
+fn a_trial_keeps_the_operations_of_requests_that_carry_several() {
+    let mut batches = load(1_000, 0, 0);
+    batches.measured_s = 5.0;
+    batches.total.counts.completed_inside = 800;
+    batches.total.counts.bytes_received = 80_000;
+    batches.total.operations =
+        Some(Operations { count: 10_000, completed_per_s: 1_600.0, ..Operations::default() });
+    let observed = judged(batches, "").observed.unwrap();
+    assert_eq!(
+        (observed.operations_per_s, observed.bytes_per_operation),
+        (Some(1_600.0), Some(10.0))
+    );
+    assert_eq!(observed.bytes_per_answer, Some(100.0));
+    let observed = judged(load(1_000, 0, 0), "").observed.unwrap();
+    assert_eq!((observed.operations_per_s, observed.bytes_per_operation), (None, None));
 }
 
 /// A closed loop of 150 connections for 5 s: 40 logins of 15 s and 70,000 refusals of 2 ms.
@@ -196,11 +215,11 @@ fn all_failed(outcome: &str, reason: &str) -> Load {
 #[test]
 fn wrong_responses_to_all_requests_stand_on_a_disturbed_machine_and_resets_do_not() {
     for slo in [P99, ""] {
-        let wrong = judged(refused(all_failed("status", "404"), DISTURBED), slo);
+        let wrong = judged(refused(all_failed("status", "404"), Disturbed), slo);
         assert_eq!((wrong.status, wrong.stands), (Status::Bounded, true), "{slo}");
         let words = wrong.observed.unwrap().failing_in_words();
         assert_eq!(words.unwrap(), "404 for 1,000 of 1,000 requests to /fast/");
-        let reset = judged(refused(all_failed("reset", "closed"), DISTURBED), slo);
+        let reset = judged(refused(all_failed("reset", "closed"), Disturbed), slo);
         assert_eq!((reset.status, reset.stands), (Status::Invalid, false), "{slo}");
     }
 }
@@ -244,27 +263,27 @@ fn a_slowed_trial_answers_where_being_slowed_cannot_change_the_answer() {
     let plateau = || with(Some(true), load(15_000, 0, 0));
     let unknown = || with(None, load(15_000, 0, 0));
     for (gate, load, slo, more, status) in [
-        (DISTURBED, fast(), P99, "", Status::Bounded),
-        (LATE, fast(), P99, "", Status::Bounded),
+        (Disturbed, fast(), P99, "", Status::Bounded),
+        (Late, fast(), P99, "", Status::Bounded),
         // A fixed load without an SLO is there for its figures.
-        (DISTURBED, fast(), "", "", Status::Invalid),
-        (DISTURBED, fast(), "", SWEEP, Status::Bounded),
-        (DISTURBED, slow(), P99, "", Status::Invalid),
-        (LATE, slow(), P99, SWEEP, Status::Invalid),
-        (DISTURBED, plateau(), P99, SWEEP, Status::Invalid),
-        (DISTURBED, plateau(), "", SWEEP, Status::Invalid),
-        (DISTURBED, unknown(), P99, SWEEP, Status::Invalid),
+        (Disturbed, fast(), "", "", Status::Invalid),
+        (Disturbed, fast(), "", SWEEP, Status::Bounded),
+        (Disturbed, slow(), P99, "", Status::Invalid),
+        (Late, slow(), P99, SWEEP, Status::Invalid),
+        (Disturbed, plateau(), P99, SWEEP, Status::Invalid),
+        (Disturbed, plateau(), "", SWEEP, Status::Invalid),
+        (Disturbed, unknown(), P99, SWEEP, Status::Invalid),
         // A search for a capacity would be told of the passes alone, and find too much.
-        (DISTURBED, fast(), P99, ADAPTIVE, Status::Invalid),
-        (LATE, fast(), P99, ADAPTIVE, Status::Invalid),
-        (DISTURBED, slow(), P99, ADAPTIVE, Status::Invalid),
-        (DISTURBED, fast(), P99, SWEEP_FOR_CAPACITY, Status::Invalid),
-        ("lost", fast(), P99, ADAPTIVE, Status::Invalid),
+        (Disturbed, fast(), P99, ADAPTIVE, Status::Invalid),
+        (Late, fast(), P99, ADAPTIVE, Status::Invalid),
+        (Disturbed, slow(), P99, ADAPTIVE, Status::Invalid),
+        (Disturbed, fast(), P99, SWEEP_FOR_CAPACITY, Status::Invalid),
+        (Lost, fast(), P99, ADAPTIVE, Status::Invalid),
     ] {
         // The same of a slow machine, which no gate sees.
         let unseen = judged_in(load.clone(), &read_with(slo, more));
         assert_eq!(unseen.status, Status::Valid);
-        assert!(unseen.stands == (status == Status::Bounded) || gate == "lost", "{slo}, {more}");
+        assert!(unseen.stands == (status == Status::Bounded) || gate == Lost, "{slo}, {more}");
         let judged = judged_in(refused(load, gate), &read_with(slo, more));
         assert_eq!(judged.status, status, "{gate}, {slo}, {more}: {:?}", judged.slo);
         assert_eq!(judged.reasons, ["slowed"]);
@@ -275,7 +294,7 @@ fn a_slowed_trial_answers_where_being_slowed_cannot_change_the_answer() {
 fn both_verdicts_of_a_generator_that_is_late_by_itself_count() {
     let judged = |saturated, met, more: &str| {
         let of = if met { load(15_000, 0, 0) } else { load(0, 15_000, 0) };
-        let mut late = refused(Load { saturated, ..of }, LATE);
+        let mut late = refused(Load { saturated, ..of }, Late);
         late.generator.busy_share = Some(0.95);
         late.generator.run_queue_wait_share = Some(0.0);
         let judged = judged_in(late, &read_with(P99, more));
@@ -296,7 +315,7 @@ fn both_verdicts_of_a_generator_that_is_late_by_itself_count() {
 
 #[test]
 fn a_slowed_trial_is_repeated_if_the_figures_of_equal_trials_are_asked_for() {
-    let slowed = || refused(Load { saturated: Some(false), ..load(15_000, 0, 0) }, LATE);
+    let slowed = || refused(Load { saturated: Some(false), ..load(15_000, 0, 0) }, Late);
     let search = "search: {strategy: sweep, range: [5/s, 10/s], step: 1/s}";
     for (more, status) in [
         ("repeat: {trials: 2}", Status::Invalid),
@@ -376,7 +395,7 @@ fn what_the_checks_and_the_generator_saw_is_one_judgement() {
         (Status::Valid, &["as it should not be".to_owned()][..])
     );
     assert_eq!(judged(load(10, 0, 0), "local.governor").disturbed, [""; 0]);
-    let both = judged(refused(load(10, 0, 0), DISTURBED), "local.steal");
+    let both = judged(refused(load(10, 0, 0), Disturbed), "local.steal");
     assert_eq!((both.status, both.disturbed.len()), (Status::Invalid, 2), "{:?}", both.disturbed);
 }
 
@@ -497,13 +516,13 @@ fn a_declared_percentile_of_events_must_be_certain() {
 /// shows a search where to begin, and nothing else.
 #[test]
 fn a_closed_loop_that_its_generator_limited_is_refused_and_a_probe_only_begins_with_it() {
-    let mut busy = refused(load(1_000, 0, 0), BUSY);
+    let mut busy = refused(load(1_000, 0, 0), Busy);
     busy.pacing = Pacing::Closed { think_ns: 0 };
     busy.generator.generator_bound = Some(true);
     for (purpose, gate, expected) in [
-        (Purpose::Trial, BUSY, Status::Invalid),
-        (Purpose::Probe, BUSY, Status::Bounded),
-        (Purpose::Probe, DISTURBED, Status::Invalid),
+        (Purpose::Trial, Busy, Status::Invalid),
+        (Purpose::Probe, Busy, Status::Bounded),
+        (Purpose::Probe, Disturbed, Status::Invalid),
     ] {
         let driven = driven(refused(busy.clone(), gate));
         let judged = judge(&Observation { purpose, ..observation(driven) }, &read(""));

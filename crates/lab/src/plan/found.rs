@@ -1,10 +1,11 @@
 //! The results of a search, from its trials: maximum throughput and capacity are separate results, and each may be
 //! only a bound.
 
+use measure::estimate::CONFIDENCE;
 use measure::quantity;
 use measure::search::Bracket;
 use measure::{Rate, capacity as fit};
-use results::answer::{Capacity, Estimate, Maximum, PROBABILITY, Search, Verdict};
+use results::answer::{Capacity, Estimate, Maximum, Search, Verdict};
 use results::at_load::{self, AtLoad};
 use results::journal::{Entry, Observed, Status};
 use results::slo;
@@ -137,7 +138,7 @@ fn estimates(
     let at_usual_speed = trials()
         .map(|(entry, _)| usual?.speed_in(entry))
         .collect::<Option<Vec<f64>>>()
-        .and_then(|speeds| fit::at_usual_speed(&seen, &speeds, PROBABILITY));
+        .and_then(|speeds| fit::at_usual_speed(&seen, &speeds, CONFIDENCE));
     let targets = f64::from(targets);
     let of_all = |found: fit::Estimate, slope: Option<f64>| {
         let rounded = |per_s: f64| (targets * per_s).round();
@@ -150,7 +151,7 @@ fn estimates(
         }
     };
     (
-        fit::estimate(&seen, PROBABILITY).map(|found| of_all(found, None)),
+        fit::estimate(&seen, CONFIDENCE).map(|found| of_all(found, None)),
         at_usual_speed.map(|found| of_all(found, Some(found.slope))),
     )
 }

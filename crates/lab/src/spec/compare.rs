@@ -3,6 +3,7 @@
 
 use measure::Share;
 use results::Metric;
+use results::comparison::MARGIN;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -62,7 +63,7 @@ pub(crate) struct Arms {
 
 /// The margin of a spec that states none.
 fn margin() -> Written<Share> {
-    Written(Share(0.03))
+    Written(Share(MARGIN))
 }
 
 impl Compare {

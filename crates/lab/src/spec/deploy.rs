@@ -188,9 +188,10 @@ fn used<'a>(
         None => endpoint.map(|name| (name, source.find("http:", &exchange.target))),
     });
     let texts = action.run().into_iter().flat_map(|run| run.texts());
-    let addresses = texts.chain(action.changed_texts()).flat_map(texts::addresses_in).map(|name| {
-        let written = format!("${{addresses.{name}}}");
-        (name, source.find(&written, &written))
+    let addresses = texts.chain(action.changed_texts()).flat_map(texts::addresses_in);
+    let addresses = addresses.map(|(step, variable)| {
+        let written = format!("${{{variable}}}");
+        (step, source.find(&written, &written))
     });
     let restarted = action.restarted().iter().map(|name| (&**name, source.find("restart:", name)));
     asked.into_iter().chain(addresses).chain(restarted).collect()
@@ -245,7 +246,7 @@ fn check_ports(resolved: &Resolved) -> Result<(), SpecError> {
             continue;
         };
         match port {
-            Port::Auto if !component.texts().any(|text| text.contains(texts::PORT)) => {
+            Port::Auto if !component.texts().any(|text| uses_port(text)) => {
                 let message = format!("`{name}` never uses its port");
                 let label = "write ${port} in its command, environment or files";
                 return Err(source.error(message, named(), label));
@@ -266,6 +267,10 @@ fn check_ports(resolved: &Resolved) -> Result<(), SpecError> {
         }
     }
     Ok(())
+}
+
+fn uses_port(text: &str) -> bool {
+    [texts::PORT, texts::LISTEN].iter().any(|name| text.contains(name))
 }
 
 /// Checks the names: `geo-1.2` is replica 2 of `geo` in instance 1; no other component may have it.

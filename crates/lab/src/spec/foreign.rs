@@ -1,5 +1,5 @@
-//! Programs that do not know this tool: their port, their files, and the line that they print when
-//! they are ready.
+//! Programs that do not know this tool: their scheme, their port, their files, and the line that they
+//! print when they are ready.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,9 +10,45 @@ use schemars::JsonSchema;
 use serde::de::{Deserializer, Error, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
+use wire::url;
 
 #[cfg(test)]
 mod tests;
+
+/// The scheme of the runner's own requests, and of a component whose scheme is not known.
+pub(crate) const HTTP: &str = "http";
+
+/// The scheme of a component's URL, in small letters: `http`, `redis`.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Scheme(String);
+
+impl std::ops::Deref for Scheme {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<Scheme> for String {
+    fn from(scheme: Scheme) -> String {
+        scheme.0
+    }
+}
+
+impl TryFrom<String> for Scheme {
+    type Error = String;
+    fn try_from(text: String) -> Result<Scheme, String> {
+        let is_written_so = !text.contains(|c: char| c.is_ascii_uppercase());
+        match url::is_scheme(&text) && is_written_so && !text.ends_with("+unix") {
+            true => Ok(Scheme(text)),
+            false => Err(format!(
+                "`{text}` is not a valid scheme; write what is before `://` of its URL, for example \
+                 redis"
+            )),
+        }
+    }
+}
 
 /// The port at which a program listens: `port: auto` or `port: 6379`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

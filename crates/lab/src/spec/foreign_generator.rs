@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use measure::pace::Distribution;
 use measure::{Nanos, Quantile, Rate};
 use results::printed::Since;
 use results::{Metric, Slo};
@@ -192,11 +193,14 @@ fn of_go<'a>(command: &'a [String], name: &str) -> Option<&'a str> {
 }
 
 const URL: &str = "${url}";
+const ADDRESS: &str = "${address}";
+const HOST: &str = "${host}";
+const PORT: &str = "${port}";
 const DURATION: &str = "${duration}";
 const DURATION_S: &str = "${duration_s}";
 const RATE: &str = "${rate}";
 const CONNECTIONS: &str = "${connections}";
-const PLACEHOLDERS: [&str; 5] = [URL, DURATION, DURATION_S, RATE, CONNECTIONS];
+const PLACEHOLDERS: [&str; 8] = [URL, ADDRESS, HOST, PORT, DURATION, DURATION_S, RATE, CONNECTIONS];
 
 /// The values of one load, which replace the placeholders of a command.
 #[derive(Clone, Debug)]
@@ -222,7 +226,11 @@ pub fn filled(resolved: &Resolved, command: &Command, values: &Values<'_>) -> Ve
 fn with(word: &str, values: &Values<'_>) -> String {
     let seconds = values.length.as_secs_f64().round();
     let rate = values.rate.map(|rate| whole(rate).to_string()).unwrap_or_default();
+    let [address, host, port] = texts::parts(values.url);
     word.replace(URL, values.url)
+        .replace(ADDRESS, &address)
+        .replace(HOST, &host)
+        .replace(PORT, &port)
         .replace(DURATION, &format!("{seconds}s"))
         .replace(DURATION_S, &seconds.to_string())
         .replace(RATE, &rate)
@@ -300,7 +308,7 @@ impl Checked<'_> {
             let label = format!("variables here: {}", known.join(", "));
             return Err(resolved.source.error(message, place, &label));
         }
-        if !self.uses(URL) {
+        if ![URL, ADDRESS, HOST, PORT].iter().any(|place| self.uses(place)) {
             let message = format!("{tool} is not told where the system is");
             return self.error(message, "exec:", "add \"${url}\" to its command");
         }
@@ -346,8 +354,8 @@ impl Checked<'_> {
     fn load(&self) -> Result<(), SpecError> {
         let Checked { resolved, tool, .. } = self;
         let load = &resolved.spec.load;
-        let is_default = |arrivals: &Arrivals| {
-            *arrivals == Arrivals::default() || arrivals.to_string() == "constant"
+        let is_default = |Arrivals(distribution): &Arrivals| {
+            matches!(distribution, Distribution::Poisson | Distribution::Constant)
         };
         let unknown = generator::fields(resolved).into_iter().find(|field| {
             !FOLLOWED.contains(field)

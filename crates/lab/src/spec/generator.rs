@@ -5,7 +5,7 @@ use results::slo;
 use wire::url;
 
 use super::foreign_generator::{Values, filled, whole};
-use super::{BackendKind, Foreign, Model, Parse, Resolved};
+use super::{BackendKind, Component, Foreign, HTTP, Model, Parse, Resolved};
 
 pub use arguments::{Arguments, Value};
 pub use options::{FRAMED, Known, Origin, PART, SECRETS, START, UNTIL_MISSED, options};
@@ -121,7 +121,9 @@ fn wanted_to_check(resolved: &Resolved) -> Wanted {
 
 /// Returns the targets, with addresses in place of those that are not known yet.
 fn targets_to_check(resolved: &Resolved) -> Vec<String> {
-    let scheme = if resolved.spec.load.tls.is_some() { "https" } else { "http" };
+    let stated = resolved.spec.sut.endpoint_component().and_then(Component::scheme);
+    let usual = if resolved.spec.load.tls.is_some() { "https" } else { HTTP };
+    let scheme = stated.map_or(usual, |scheme| &**scheme);
     let url = |instance: u32| match resolved.spec.where_.backend {
         BackendKind::External => {
             resolved.text(&resolved.spec.sut.endpoint.0[instance as usize - 1], instance)

@@ -397,7 +397,7 @@ fn is_address(address: &Texts) -> bool {
 
 /// Checks the rules between the load and the rest of the spec.
 pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
-    let super::Spec { where_, sut, load, search, phases, reset, .. } = &resolved.spec;
+    let super::Spec { where_, sut, load, search, phases, .. } = &resolved.spec;
     let error =
         |message: &str, key: &str, label: &str| Err(resolved.source.error_at(message, key, label));
     let scheduled = format!("load.{}:", load.without_rate());
@@ -461,21 +461,13 @@ pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
             );
         }
     }
-    let is_secured = |url: &&String| resolved.text(url, 1).starts_with("https://");
-    let secured = sut.endpoint.0.iter().find(is_secured);
-    if is_external && load.tls.is_some() && secured.is_none() {
+    let is_secured = |url: &String| resolved.text(url, 1).starts_with("https://");
+    if is_external && load.tls.is_some() && !sut.endpoint.0.iter().any(is_secured) {
         return error(
             "`tls` is for an https endpoint, and there is none",
             "tls:",
             "remove it, or write sut: {endpoint: \"https://…\"}",
         );
-    }
-    let asks = sut.ready.get.is_some() || !sut.smoke.is_empty() || !reset.steps.is_empty();
-    if let Some(url) = secured.filter(|_| is_external && asks) {
-        let message = "the runner's own requests (ready.get, smoke, reset.steps) cannot use https";
-        let place = resolved.source.find("endpoint:", url);
-        let label = "remove them, or name an http endpoint";
-        return Err(resolved.source.error(message, place, label));
     }
     Ok(())
 }

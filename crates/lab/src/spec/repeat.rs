@@ -1,7 +1,8 @@
 //! The sequence of trials: what is reset between them, how often each load is repeated, and the
 //! budget for all of them.
 
-use measure::{Nanos, Share, estimate};
+use measure::estimate::{self, CONFIDENCE};
+use measure::{Nanos, Share};
 use results::Metric;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -73,7 +74,7 @@ impl Repeat {
         if until.max.0 <= count {
             return true;
         }
-        let half = || estimate::relative_half_width(&values(until.metric)?, 0.95);
+        let half = || estimate::relative_half_width(&values(until.metric)?, CONFIDENCE);
         let is_narrow = || half().is_some_and(|half| half <= until.ci_rel.0.0);
         self.trials.0.max(Until::FEWEST) <= count && is_narrow()
     }

@@ -111,6 +111,17 @@ pub struct Roles {
     pub load: Option<Role>,
 }
 
+/// The names of the roles, in a spec and in results.
+pub const SUT: &str = "sut";
+pub const LOAD: &str = "load";
+
+impl Roles {
+    /// Returns the roles with their names.
+    pub fn named(&self) -> [(&'static str, Option<&Role>); 2] {
+        [(SUT, self.sut.as_ref()), (LOAD, self.load.as_ref())]
+    }
+}
+
 /// The place of a role: its CPUs, or its nodes.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]

@@ -23,7 +23,7 @@ use super::questions::{OF_A_LEVEL, OF_A_SEARCH, WrittenLevel};
 use super::search::WrittenProbe;
 use super::{
     Arrivals, AtLeastOne, Connections, Count, Cpus, Growth, MemoryLimit, Name, Named, Offered,
-    Pattern, Pin, Port, Shape, Spec, Start, Statuses, Texts, Think, TlsVersion, Written,
+    Pattern, Pin, Port, Scheme, Shape, Spec, Start, Statuses, Texts, Think, TlsVersion, Written,
 };
 
 #[cfg(test)]
@@ -443,6 +443,13 @@ described!(Pattern, "Pattern", |_g| {
 described!(Port, "Port", |_g| {
     "description": "A port: `auto` for a free one, or a number.",
     "anyOf": [{"const": "auto"}, {"type": "integer", "minimum": 1, "maximum": 65_535}],
+});
+
+described!(Scheme, "Scheme", |_g| {
+    "description": "The scheme of a URL.",
+    "type": "string",
+    "pattern": r"^[a-z][a-z0-9+.-]*$",
+    "examples": ["redis", "kv"],
 });
 
 described!(Statuses, "Statuses", |_g| {

@@ -8,7 +8,7 @@ use measure::{Bytes, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::foreign::{Files, Pattern, Port};
+use super::foreign::{Files, Pattern, Port, Scheme};
 use super::literal::one;
 use super::{
     Action, AtLeastOne, Config, Exchange, Initialise, Literal, Name, Run, Scale, Texts, Wait,
@@ -240,7 +240,7 @@ impl Component {
     /// addresses it uses.
     pub fn needs(&self) -> Vec<&str> {
         let named = of!(self, needs).iter().map(|name| &**name);
-        let used = self.texts().flat_map(|text| texts::addresses_in(text));
+        let used = self.texts().flat_map(|text| texts::addresses_in(text)).map(|(step, _)| step);
         let mut needs: Vec<&str> = named.chain(used).collect();
         needs.sort_unstable();
         needs.dedup();
@@ -272,6 +272,15 @@ impl Component {
         match self {
             Component::App(_) | Component::Process(_) => None,
             Component::Helm(helm) => Some(helm),
+        }
+    }
+
+    /// Returns the scheme of its URL, if the spec states it.
+    pub fn scheme(&self) -> Option<&Scheme> {
+        match self {
+            Component::App(_) => None,
+            Component::Process(process) => process.scheme.as_ref(),
+            Component::Helm(helm) => helm.scheme.as_ref(),
         }
     }
 
@@ -321,16 +330,20 @@ pub struct App {
     pub environment: BTreeMap<String, String>,
 }
 
-/// Any program. Without `port` it is given `--listen 127.0.0.1:0` and prints `ready <url>` when it
-/// can serve.
+/// Any program. Without `port` it is given `--listen 127.0.0.1:0`, unless one of its texts uses
+/// `${listen}`, and prints `ready <url>` when it can serve.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Process {
     /// The name, by which others refer to it.
     pub name: Name,
     /// Program and arguments; the program `benchwright` is this tool itself. `${folder}` is a folder
-    /// of its own, which is made before its start and removed after its end.
+    /// of its own, which is made before its start and removed after its end. `${listen}` is the
+    /// address at which it shall listen.
     pub command: Command,
+    /// The scheme of its URL. With a port `http` by default, otherwise that of its line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheme: Option<Scheme>,
     /// The port of a program that does not print its address: `${port}` in its texts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<Port>,
@@ -377,6 +390,9 @@ pub struct Helm {
     pub set: BTreeMap<String, serde_json::Value>,
     /// The Service of the release that gets the load and the requests.
     pub service: String,
+    /// The scheme of its URL; `http` by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheme: Option<Scheme>,
     /// The way from the generator to the Service.
     #[serde(default)]
     pub via: Via,

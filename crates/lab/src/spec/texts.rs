@@ -1,10 +1,11 @@
-//! Replacement of `${vars.x}`, `${instance}`, `${replicas.step}` and `${addresses.step}` in texts, and
-//! nothing more. The backend replaces what only it knows, `${port}` and `${folder}` of a replica, and
-//! what only it may know: the secrets `${env.NAME}`.
+//! Replacement of `${vars.x}`, `${instance}`, `${replicas.step}`, and `${addresses.step}` and its like in
+//! texts, and nothing more. The backend replaces what only it knows, `${port}`, `${listen}` and
+//! `${folder}` of a replica, and what only it may know: the secrets `${env.NAME}`.
 
 use std::collections::BTreeMap;
 
 use results::secrets::{self, ENV};
+use wire::url;
 
 use super::read::did_you_mean;
 use super::source::SpecError;
@@ -16,10 +17,13 @@ use super::{
 #[cfg(test)]
 mod tests;
 
-/// The addresses of the replicas of each step, by its name: `127.0.0.1:7001,127.0.0.1:7002`.
+/// The addresses of the replicas of each step, by their variables: that of `addresses.store` is
+/// `127.0.0.1:7001,127.0.0.1:7002`.
 pub type Addresses = BTreeMap<String, String>;
 
-const OF_STEP: &str = "addresses.";
+/// The beginnings of the variables with the addresses of a step's replicas: each has one part of each, in the
+/// order of the replicas.
+const OF_STEP: [&str; 4] = ["addresses.", "urls.", "hosts.", "ports."];
 const NUMBER_OF: &str = "replicas.";
 
 /// The longest text with its variables replaced, and the longest texts of a question together: a spec of a
@@ -31,8 +35,42 @@ const LONGEST_ADDRESS: usize = 64;
 
 /// The port of a replica, which the backend replaces.
 pub const PORT: &str = "${port}";
+/// The address at which a replica shall listen, which the backend replaces: `127.0.0.1:0`.
+pub const LISTEN: &str = "${listen}";
 /// The folder of a replica, which the backend replaces.
 pub const FOLDER: &str = "${folder}";
+
+/// Returns the variables with the addresses of a step's replicas, which have these URLs.
+pub(crate) fn of_step(step: &str, urls: &[String]) -> Vec<(String, String)> {
+    let of = |url: &String| {
+        let [address, host, port] = parts(url);
+        [address, url.clone(), host, port]
+    };
+    let all: Vec<[String; 4]> = urls.iter().map(of).collect();
+    let listed = |part: usize| all.iter().map(|of| &*of[part]).collect::<Vec<_>>().join(",");
+    (0..).zip(OF_STEP).map(|(part, kind)| (format!("{kind}{step}"), listed(part))).collect()
+}
+
+/// Returns the address of a URL, `host:port`, and its host and its port; a part that it does not have is empty.
+pub(super) fn parts(url: &str) -> [String; 3] {
+    let address = authority(url);
+    let host = url::host_and_port(address).map_or(address, |(host, _)| host);
+    let port = url::server(url).ok().and_then(|server| server.port);
+    let port = port.map(|port| port.to_string()).unwrap_or_default();
+    [address.to_owned(), host.to_owned(), port]
+}
+
+/// Returns `host:port` of `http://host:port/base`, without user information.
+pub(crate) fn authority(url: &str) -> &str {
+    let (_, rest) = url.split_once("://").unwrap_or(("", url));
+    let authority = rest.split_once('/').map_or(rest, |(authority, _)| authority);
+    authority.rsplit_once('@').map_or(authority, |(_, host)| host)
+}
+
+/// Returns the step whose addresses a variable has.
+fn step_of(name: &str) -> Option<&str> {
+    OF_STEP.iter().find_map(|kind| name.strip_prefix(kind))
+}
 
 /// Replaces every variable, except those of a replica and secrets, which stay; the error is the name
 /// of an unknown one.
@@ -54,12 +92,13 @@ pub(super) fn substitute(
             return Err(behind.to_owned());
         };
         let constant = name.strip_prefix("vars.").and_then(|name| vars.get(name));
-        let address = name.strip_prefix(OF_STEP).and_then(|step| addresses.get(step));
+        let address = addresses.get(name);
         let replicas = || name.strip_prefix(NUMBER_OF).and_then(number_of);
         result += &match (name, constant.or(address).cloned().or_else(replicas)) {
             (_, Some(value)) => value,
             ("instance", None) => instance.to_string(),
             ("port", None) => PORT.to_owned(),
+            ("listen", None) => LISTEN.to_owned(),
             ("folder", None) => FOLDER.to_owned(),
             _ if secrets::is_reference(name) => format!("${{{name}}}"),
             _ => return Err(name.to_owned()),
@@ -69,14 +108,14 @@ pub(super) fn substitute(
     Ok(result + rest)
 }
 
-/// Returns the steps whose addresses this text uses.
-pub(super) fn addresses_in(text: &str) -> impl Iterator<Item = &str> {
-    names(text).filter_map(|name| name.strip_prefix(OF_STEP))
+/// Returns the steps whose addresses this text uses, each with the name of the variable.
+pub(super) fn addresses_in(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    names(text).filter_map(|name| Some((step_of(name)?, name)))
 }
 
 /// Returns the steps whose number of replicas this text uses, as itself or by their addresses.
 pub(crate) fn replicas_in(text: &str) -> impl Iterator<Item = &str> {
-    names(text).filter_map(|name| name.strip_prefix(OF_STEP).or(name.strip_prefix(NUMBER_OF)))
+    names(text).filter_map(|name| step_of(name).or(name.strip_prefix(NUMBER_OF)))
 }
 
 /// Returns the names of the variables in a text.
@@ -91,9 +130,13 @@ pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
     check_lengths(resolved)?;
     let sut = &resolved.spec.sut;
     let addresses: Addresses =
-        sut.components().map(|component| (component.name().to_owned(), String::new())).collect();
+        sut.components().flat_map(|component| of_step(component.name(), &[])).collect();
     for component in sut.components() {
-        let own: &[&str] = if component.port().is_some() { &[PORT, FOLDER] } else { &[FOLDER] };
+        let own: &[&str] = match (component.chart(), component.port()) {
+            (Some(_), _) => &[FOLDER],
+            (None, Some(_)) => &[PORT, LISTEN, FOLDER],
+            (None, None) => &[LISTEN, FOLDER],
+        };
         check_all(resolved, component.texts().map(String::as_str), &addresses, own)?;
     }
     for action in actions(resolved) {
@@ -117,7 +160,7 @@ fn check_lengths(resolved: &Resolved) -> Result<(), SpecError> {
         sut.components().map(|one| (one.name(), of(one))).collect();
     let length_of = |name: &str| {
         let constant = name.strip_prefix("vars.").and_then(|name| vars.get(name)).map(String::len);
-        let address = || name.strip_prefix(OF_STEP).and_then(|step| addresses.get(step)).copied();
+        let address = || addresses.get(step_of(name)?).copied();
         let secret = || std::env::var_os(name.strip_prefix(ENV)?).map(|value| value.len());
         constant.or_else(address).or_else(secret).unwrap_or(name.len())
     };
@@ -213,7 +256,7 @@ fn check_all<'a>(
 ) -> Result<(), SpecError> {
     let vars = &resolved.spec.vars;
     for text in texts {
-        if let Some(foreign) = [PORT, FOLDER].iter().find(|name| text.contains(**name))
+        if let Some(foreign) = [PORT, LISTEN, FOLDER].iter().find(|name| text.contains(**name))
             && !own.contains(foreign)
         {
             let message = format!("`{foreign}` is not allowed here");
@@ -232,7 +275,7 @@ fn check_all<'a>(
         let Err(name) = substitute(text, &resolved.spec, 1, addresses) else { continue };
         let written = format!("${{{name}");
         let place = resolved.source.find(&written, &written);
-        if name.starts_with(OF_STEP) && addresses.is_empty() {
+        if step_of(&name).is_some() && addresses.is_empty() {
             let message = format!("`${{{name}}}` is not allowed here");
             let label =
                 "only components, commands of actions and changes of a cluster may use addresses";
@@ -240,8 +283,8 @@ fn check_all<'a>(
         }
         let mut known: Vec<String> = vars.keys().map(|name| format!("vars.{name}")).collect();
         known.extend(["instance", "env.NAME"].map(str::to_owned));
-        if name.starts_with(OF_STEP) {
-            known = addresses.keys().map(|step| format!("{OF_STEP}{step}")).collect();
+        if let Some(kind) = OF_STEP.iter().find(|kind| name.starts_with(**kind)) {
+            known = addresses.keys().filter(|name| name.starts_with(kind)).cloned().collect();
         }
         if name.starts_with(NUMBER_OF) {
             let components = resolved.spec.sut.components();

@@ -1,7 +1,7 @@
 //! Levels that change only the number of replicas of a Deployment: the system stays up, as with
 //! `kubectl scale`, and so does what the other components have in memory.
 
-use super::{Backend, Event, Progress, Stop, System, smoke, until_ready};
+use super::{Backend, Event, Progress, Stage, Stop, System, smoke, until_ready};
 use crate::spec::{Component, Helm, Resolved, Step, Sut, replicas_in};
 
 #[cfg(test)]
@@ -41,7 +41,7 @@ impl System {
         if changed.is_empty() {
             return Ok(());
         }
-        progress.event(&Event::Stage { name: "scale" });
+        progress.event(&Event::Stage(Stage::Scale));
         let begun = backend.now();
         let sut = &resolved.spec.sut;
         for component in &changed {

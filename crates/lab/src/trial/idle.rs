@@ -4,7 +4,7 @@
 use measure::Nanos;
 
 use crate::backend::{Backend, Stop};
-use crate::progress::{Event, Progress};
+use crate::progress::{Event, Progress, Stage};
 use crate::spec::{Resolved, UntilIdle};
 
 #[cfg(test)]
@@ -51,7 +51,7 @@ pub(super) fn rest(
             )));
         }
         if since == begun {
-            progress.event(&Event::Stage { name: "rest until idle" });
+            progress.event(&Event::Stage(Stage::RestUntilIdle));
         }
         (since, before) = (now, after);
     }

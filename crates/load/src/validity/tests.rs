@@ -2,6 +2,7 @@ use ::measure::pace::{Distribution, Shape, Think};
 use ::measure::series::Series;
 use ::measure::{Balance, Instant, Rate};
 
+use super::GateName::{Disturbed, Late, Lost};
 use super::*;
 use crate::measurement::{Machine, Pool};
 use crate::observe::{Interval, Window};
@@ -59,7 +60,7 @@ fn measurement(response: u64, lateness: u64, hiccup: u64) -> Measurement {
     }
 }
 
-fn failed_gates(plan: &Plan, measurement: &Measurement) -> Vec<&'static str> {
+fn failed_gates(plan: &Plan, measurement: &Measurement) -> Vec<GateName> {
     let judgement = judge(plan, measurement, Besides::default());
     let failed = judgement.gates.iter().filter(|gate| gate.reason.is_some());
     failed.map(|gate| gate.name).collect()
@@ -69,11 +70,11 @@ fn failed_gates(plan: &Plan, measurement: &Measurement) -> Vec<&'static str> {
 fn a_generator_may_be_late_by_a_tenth_of_what_it_measures() {
     for (response, lateness, failed) in [
         (200, 99, &[][..]),
-        (200, 102, &["late"]),
+        (200, 102, &[Late]),
         (5_000, 450, &[]),
-        (5_000, 460, &["late"]),
+        (5_000, 460, &[Late]),
         // However slow the target is, more than a millisecond is too much.
-        (1_000_000, 1_010, &["late"]),
+        (1_000_000, 1_010, &[Late]),
     ] {
         let found = failed_gates(&plan(), &measurement(response, lateness, 100));
         assert_eq!(found, failed, "{response} {lateness}");
@@ -127,7 +128,7 @@ fn a_p99_increased_by_lateness_is_refused_unless_an_slo_allows_it() {
     assert!(reason.contains("response p99 between 1.00 ms and 1.70 ms"), "{reason}");
     let with_slo = Plan { slo: Some(Nanos::from_millis(10)), ..plan() };
     assert!(failed_gates(&with_slo, &inflated(20)).is_empty());
-    assert_eq!(failed_gates(&with_slo, &inflated(160)), ["late"]);
+    assert_eq!(failed_gates(&with_slo, &inflated(160)), [Late]);
 }
 
 /// The load is for the delivery of its events: what is late in their acceptance does not matter.
@@ -153,17 +154,17 @@ fn a_load_with_a_receiver_is_judged_by_the_p99_of_the_delivery() {
 fn an_slo_loosens_or_tightens_the_bound_to_a_twentieth_of_it() {
     let with_slo = |ms| Plan { slo: Some(Nanos::from_millis(ms)), ..plan() };
     assert!(failed_gates(&with_slo(100), &measurement(1_000_000, 4_900, 100)).is_empty());
-    assert_eq!(failed_gates(&with_slo(10), &measurement(9_000, 510, 100)), ["late"]);
+    assert_eq!(failed_gates(&with_slo(10), &measurement(9_000, 510, 100)), [Late]);
 }
 
 #[test]
 fn pauses_steal_and_throttling_disturb() {
-    assert_eq!(failed_gates(&plan(), &measurement(1_000, 10, 600)), ["disturbed"]);
+    assert_eq!(failed_gates(&plan(), &measurement(1_000, 10, 600)), [Disturbed]);
     for (steal, throttled) in [(Some(0.02), None), (None, Some(0.5))] {
         let mut disturbed = measurement(1_000, 10, 100);
         disturbed.machine.steal_share = steal;
         disturbed.machine.throttled_share = throttled;
-        assert_eq!(failed_gates(&plan(), &disturbed), ["disturbed"]);
+        assert_eq!(failed_gates(&plan(), &disturbed), [Disturbed]);
     }
     // The kernel counts in ticks of 10 ms: in one second one tick is the whole bound.
     let mut one_tick = measurement(1_000, 10, 100);
@@ -174,7 +175,7 @@ fn pauses_steal_and_throttling_disturb() {
 #[test]
 fn a_closed_loop_is_disturbed_by_pauses_that_take_more_than_a_little_of_its_time() {
     let closed = Plan { pacing: Pacing::Closed { think: Think::NONE }, ..plan() };
-    for (milliseconds, failed) in [(29, &[][..]), (30, &["disturbed"])] {
+    for (milliseconds, failed) in [(29, &[][..]), (30, &[Disturbed])] {
         let mut paused = measurement(1_000, 10, 100);
         paused.hiccups.record_n(Nanos::from_micros(100), 1_000 - 1 - milliseconds);
         paused.hiccups.record_n(Nanos::from_millis(20), milliseconds);
@@ -209,7 +210,7 @@ fn a_saturated_failing_target_is_a_finding_and_the_load_stays_valid() {
 fn connections_that_were_not_reached_are_lost_unless_the_target_refused_them() {
     let mut lost = measurement(1_000, 10, 100);
     lost.connections_asked = 10;
-    assert_eq!(failed_gates(&plan(), &lost), ["lost"]);
+    assert_eq!(failed_gates(&plan(), &lost), [Lost]);
     lost.connecting_failed.refused = 9;
     assert!(failed_gates(&plan(), &lost).is_empty());
     let findings = judge(&plan(), &lost, Besides::default()).findings.join("; ");
@@ -234,7 +235,7 @@ fn connections_that_the_target_refuses_later_are_a_finding() {
 fn a_machine_without_ports_loses_connections_whatever_else_the_target_refused() {
     let mut lost = measurement(1_000, 10, 100);
     lost.connecting_failed = Failures { refused: 3, exhausted: 1, ..Failures::default() };
-    assert_eq!(failed_gates(&plan(), &lost), ["lost"]);
+    assert_eq!(failed_gates(&plan(), &lost), [Lost]);
 }
 
 #[test]
@@ -248,7 +249,7 @@ fn bytes_that_belong_to_no_request_are_a_finding() {
     assert!(findings.contains("bytes that belong to no request, 499 times"), "{findings}");
     // Half of the responses may be those that nobody asked for.
     odd.connecting_failed.unasked = 500;
-    assert_eq!(failed_gates(&plan(), &odd), ["lost"]);
+    assert_eq!(failed_gates(&plan(), &odd), [Lost]);
 }
 
 #[test]

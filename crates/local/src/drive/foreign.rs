@@ -10,13 +10,10 @@ use lab::spec::generator::ForeignLoad;
 use measure::Nanos;
 
 use super::{GRACE, Generator, POLL_EVERY, Watch, Watched};
-use crate::{LAST_WORDS, Local, foreign_generator, process, program_of};
+use crate::{LAST_WORDS, Local, foreign_generator, output, process, program_of};
 
 /// A longer output is not a summary.
 const MOST_OUTPUT_BYTES: u64 = 4 << 20;
-/// The last lines of an output that cannot be read, and the characters of each.
-const LAST_LINES: usize = 10;
-const LONGEST_LINE: usize = 300;
 
 pub(super) fn drive(local: &mut Local, drive: &Drive, made: &ForeignLoad) -> Result<Driven, Stop> {
     let mut watch = Watch::begin(local);
@@ -87,15 +84,9 @@ fn program(made: &ForeignLoad) -> &str {
 
 /// Returns the last lines of an output, each after a line break, without secrets.
 fn last(local: &Local, output: &str) -> String {
-    let output = local.secrets.redact(output);
-    let shown = |line: &str| {
-        let line: String = line.chars().filter(|c| !c.is_control()).take(LONGEST_LINE).collect();
-        format!("\n  {line}")
-    };
-    let lines: Vec<String> =
-        output.lines().filter(|line| !line.trim().is_empty()).map(shown).collect();
+    let lines = output::last_lines(&local.secrets.redact(output));
     match lines.is_empty() {
         true => "\n  it printed nothing".to_owned(),
-        false => lines[lines.len().saturating_sub(LAST_LINES)..].concat(),
+        false => lines.iter().map(|line| format!("\n  {line}")).collect(),
     }
 }

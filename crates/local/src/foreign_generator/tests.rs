@@ -360,7 +360,7 @@ fn nothing_that_is_unknown_is_zero_or_passed() {
     let load = read(&made(Parse::Wrk, &["wrk", "--latency"], None), WRK).unwrap();
     let validity = &load.validity;
     assert!(validity.gates.is_empty(), "no gate is passed: {validity:?}");
-    let unknown: Vec<&str> = validity.unknown.iter().map(|gate| gate.name.as_str()).collect();
+    let unknown: Vec<String> = validity.unknown.iter().map(|gate| gate.name.to_string()).collect();
     assert_eq!(unknown, ["late", "lost", "disturbed", "busy"]);
     let total = &load.total;
     assert_eq!((&total.response_time, &total.service_time, &total.lateness), (&None, &None, &None));

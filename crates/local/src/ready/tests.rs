@@ -4,10 +4,18 @@ use lab::spec::Port;
 
 use super::*;
 use crate::output::{self, Output};
+use crate::tests::server;
+
+/// A service of this scheme, if the spec states one.
+fn service(scheme: Option<&str>) -> Service {
+    let scheme = scheme.map(|text| text.to_owned().try_into().unwrap());
+    Service { scheme, ..server("") }
+}
 
 fn foreign(tcp: bool, log: Option<&str>, port: u16) -> (Waiting, [Option<Lines>; 2]) {
     let log = log.map(|text| text.to_owned().try_into().unwrap());
-    Waiting::new(Some(port), Some(Foreign { port: Port::Auto, tcp, log }))
+    let foreign = Some(Foreign { port: Port::Auto, tcp, log });
+    Waiting::new(Some(port), &Service { foreign, ..service(Some("redis")) })
 }
 
 fn print(text: &str, to: Option<&Lines>) {
@@ -16,7 +24,7 @@ fn print(text: &str, to: Option<&Lines>) {
 
 #[test]
 fn a_component_is_ready_when_it_prints_its_url() {
-    let (mut waiting, [stdout, stderr]) = Waiting::new(None, None);
+    let (mut waiting, [stdout, stderr]) = Waiting::new(None, &service(None));
     assert!(stderr.is_none());
     print("starting\n", stdout.as_ref());
     assert_eq!(waiting.poll(), None);
@@ -39,7 +47,7 @@ fn a_foreign_program_is_ready_when_all_its_signs_are_there() {
         assert_eq!(waiting.poll(), None);
         assert_eq!(waiting.missing(), "it never printed a line that `^ready in \\d+ s$` matches");
         print("ready in 3 s\n", lines[stream].as_ref());
-        assert_eq!(waiting.poll(), Some(format!("http://127.0.0.1:{port}")));
+        assert_eq!(waiting.poll(), Some(format!("redis://127.0.0.1:{port}")));
     }
 
     drop(listener);
@@ -48,24 +56,45 @@ fn a_foreign_program_is_ready_when_all_its_signs_are_there() {
     assert_eq!(waiting.poll(), None);
     assert_eq!(waiting.missing(), format!("it accepts no connection at port {port}"));
     let (mut waiting, _) = foreign(false, None, port);
-    assert_eq!(waiting.poll(), Some(format!("http://127.0.0.1:{port}")));
+    assert_eq!(waiting.poll(), Some(format!("redis://127.0.0.1:{port}")));
 }
 
 #[test]
-fn a_component_is_a_place_on_this_host() {
-    for url in [
-        "http://127.0.0.1:8080",
-        "http://127.9.9.9:1/",
-        "http://localhost:80",
-        "http://0.0.0.0:80",
-        "https://127.0.0.1",
-        "http+unix://%2Frun%2Fa.sock",
+fn a_component_is_a_place_on_this_host_of_any_scheme() {
+    let checked = |url: &str| check(url, &service(None)).map(|server| (server.url, server.port));
+    for (url, with_port, port) in [
+        ("http://127.0.0.1:8080", "http://127.0.0.1:8080", Some(8080)),
+        ("http://127.9.9.9:1/", "http://127.9.9.9:1/", Some(1)),
+        ("http://localhost:80", "http://localhost:80", Some(80)),
+        ("http://0.0.0.0:80", "http://0.0.0.0:80", Some(80)),
+        ("https://127.0.0.1", "https://127.0.0.1:443", Some(443)),
+        ("http+unix://%2Frun%2Fa.sock", "http+unix://%2Frun%2Fa.sock", None),
+        ("kv://127.0.0.1:7720", "kv://127.0.0.1:7720", Some(7720)),
+        ("redis://127.0.0.1/0", "redis://127.0.0.1:6379/0", Some(6379)),
     ] {
-        check_local(url).unwrap_or_else(|why| panic!("{url}: {why}"));
+        assert_eq!(checked(url), Ok((with_port.to_owned(), port)));
     }
-    let why = check_local("http://192.0.2.1:80").unwrap_err();
-    assert!(why.starts_with("`192.0.2.1` is not this host; load a service elsewhere"), "{why}");
-    for url in ["http://[2001:db8::1]:80", "http://127.0.0.1:99999", "127.0.0.1:80", "http://"] {
-        check_local(url).unwrap_err();
+    for url in ["http://192.0.2.1:80", "kv://192.0.2.1:7720", "redis://me@192.0.2.1"] {
+        let why = checked(url).unwrap_err();
+        assert!(why.starts_with("`192.0.2.1` is not this host; load a service elsewhere"), "{why}");
     }
+    for (url, remedy) in [
+        ("kv://[2001:db8::1]:80", "is not this host"),
+        ("http://127.0.0.1:99999", "a number from 1 to 65535"),
+        ("127.0.0.1:80", "write http://127.0.0.1:80"),
+        ("to accept connections", "has no scheme"),
+        ("http://", "names no host"),
+        ("kv://127.0.0.1", "write kv://127.0.0.1:PORT"),
+    ] {
+        let why = checked(url).unwrap_err();
+        assert!(why.contains(remedy), "{url}: {why}");
+    }
+}
+
+#[test]
+fn a_component_has_the_scheme_that_the_spec_states() {
+    let checked = |url: &str| check(url, &service(Some("redis"))).map(|server| server.url);
+    assert_eq!(checked("redis://127.0.0.1:1"), Ok("redis://127.0.0.1:1".to_owned()));
+    let why = "its `scheme` in the spec is redis; write scheme: kv".to_owned();
+    assert_eq!(checked("kv://127.0.0.1:1"), Err(why));
 }

@@ -9,6 +9,7 @@ use std::f64::consts::TAU;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use crate::quantity::FASTEST;
 use crate::{Nanos, Rate};
 
 #[cfg(test)]
@@ -74,8 +75,6 @@ pub(super) enum Curve {
 
 /// The longest shape, 104 days: a longer one could not be computed to the nanosecond.
 pub(super) const LONGEST: Nanos = Nanos(1 << 53);
-/// The maximum requests per second, one per nanosecond: beyond it intended times could not differ.
-const FASTEST: f64 = 1e9;
 /// The precision in seconds of a sine's inverse: a quarter of the nanosecond it is rounded to.
 const EXACT: f64 = 0.25e-9;
 /// The maximum number of steps to invert a sine: Newton's method takes two or three, and bisection

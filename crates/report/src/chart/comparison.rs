@@ -1,6 +1,7 @@
 //! The comparison of two arms: the effect of each metric with its interval, beside the margin of what
 //! matters, and the percentiles that show where a difference lies.
 
+use measure::estimate::CONFIDENCE;
 use measure::quantity::probability;
 use results::Found;
 use results::comparison::{Compared, Comparison, Of, Verdict};
@@ -9,7 +10,7 @@ use results::metric::Metric;
 use super::labels::{self, Labels};
 use super::{Figure, Key, Layout, Panel};
 use crate::plot::{Anchor, Axis, Dash, Mark, Plot, Scale, Style};
-use crate::run::{CONFIDENCE, Run};
+use crate::run::Run;
 use crate::table::{Cell, MOST_ROWS, Row, Table};
 use crate::text::{count, integer, tick_number};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use measure::estimate::beyond;
+use measure::estimate::{FEWEST_BEYOND, beyond};
 use measure::{Histogram, Nanos, Quantile};
 use results::Times;
 
@@ -23,9 +23,6 @@ const LEVELS: [Quantile; 8] = [
     Quantile::P99999,
 ];
 
-/// The fewest samples beyond a percentile that make it reliable; below, the curve is dotted.
-const FEWEST_BEYOND: u64 = 10;
-
 /// The number of levels at which a band is drawn.
 const BAND_POINTS: usize = 80;
 
@@ -43,33 +40,33 @@ const MARKED: [Quantile; 4] = [Quantile::P50, Quantile::P90, Quantile::P99, Quan
 type Points = Vec<(f64, f64)>;
 
 /// One drawn distribution.
-pub(crate) struct Curve {
+pub(crate) struct Curve<'a> {
     pub(crate) style: Style,
     pub(crate) name: String,
-    pub(crate) histogram: Histogram,
+    pub(crate) histogram: &'a Histogram,
     /// The distributions of all equal trials, this one too; empty if there is no other.
-    equal: Vec<Histogram>,
+    equal: Vec<&'a Histogram>,
 }
 
-impl Curve {
+impl<'a> Curve<'a> {
     /// Creates a curve; `None` if nothing was measured, or if the file does not contain a
     /// histogram.
-    pub(crate) fn of(times: Option<&Times>, style: Style, name: String) -> Option<Curve> {
+    pub(crate) fn of(times: Option<&'a Times>, style: Style, name: String) -> Option<Curve<'a>> {
         let histogram = times.and_then(Times::histogram).filter(|histogram| !histogram.is_empty());
         histogram.map(|histogram| Curve { style, name, histogram, equal: Vec::new() })
     }
 
     /// Adds the times of the trials that are equal to the one that is drawn.
-    fn among_equal(self, run: &Run, trial: &Trial) -> Curve {
+    fn among_equal(self, run: &'a Run, trial: &'a Trial) -> Curve<'a> {
         let equal = run.equal(trial).filter_map(|equal| equal.times()?.histogram());
-        let equal: Vec<Histogram> = equal.filter(|histogram| !histogram.is_empty()).collect();
+        let equal: Vec<&Histogram> = equal.filter(|histogram| !histogram.is_empty()).collect();
         Curve { equal: if equal.len() < 2 { Vec::new() } else { equal }, ..self }
     }
 
     /// Returns the least and the most of all equal trials at a level; `None` without a second one, and
     /// beyond the samples of the shortest.
     fn band(&self, level: Quantile) -> Option<(Nanos, Nanos)> {
-        let fewest = self.equal.iter().map(Histogram::count).min()?;
+        let fewest = self.equal.iter().map(|histogram| histogram.count()).min()?;
         let is_reached = 1.0 <= fewest as f64 * (1.0 - level.level()) * (1.0 + 1e-9);
         let values = || self.equal.iter().filter_map(|histogram| histogram.quantile(level));
         Some((values().min()?, values().max()?)).filter(|_| is_reached)
@@ -94,19 +91,19 @@ const OF_DELIVERY: &str = "delivery time";
 
 /// The times of the trials that show the levels.
 fn of_levels(run: &Run) -> Option<Figure> {
-    let curve = |(i, (name, trial)): (usize, (&str, &Trial))| {
+    let curves = (0..).zip(run.shown()).filter_map(|(i, (name, trial))| {
         let offered = trial.entry.observed.as_ref().map_or(0.0, |o| o.offered_per_s);
         let name = format!("{name}, {} (trial {})", rate(offered), trial.entry.trial);
         let curve = Curve::of(trial.times(), distinct(i, i), name)?;
         Some(curve.among_equal(run, trial))
-    };
-    let curves: Vec<Curve> = (0..).zip(run.shown()).filter_map(curve).collect();
+    });
+    let curves: Vec<Curve<'_>> = curves.collect();
     // Each level may have an objective of its own.
     let limits: BTreeSet<Option<Nanos>> =
         run.shown().into_iter().map(|(_, trial)| trial.limit()).collect();
     let limit = limits.first().copied().flatten();
     let limit = limit.filter(|_| limits.len() == 1 && !run.of_delivery);
-    let said = |curve: &Curve| {
+    let said = |curve: &Curve<'_>| {
         let quantile = |level| Some(time(curve.histogram.quantile(level)?.0));
         let (p50, p99) = (quantile(Quantile::P50)?, quantile(Quantile::P99)?);
         Some(format!("{p50} and {p99} at {}", curve.name))
@@ -123,7 +120,7 @@ fn of_levels(run: &Run) -> Option<Figure> {
 /// any curve.
 pub(crate) fn figure_of(
     label: &'static str,
-    curves: Vec<Curve>,
+    curves: Vec<Curve<'_>>,
     limit: Option<Nanos>,
     summary: String,
 ) -> Option<Figure> {
@@ -154,8 +151,8 @@ pub(crate) fn figure_of(
 }
 
 /// The times of each chosen trial, and at the maximum the service times, too.
-fn curves(run: &Run) -> Vec<Curve> {
-    let mut curves: Vec<Curve> = Vec::new();
+fn curves(run: &Run) -> Vec<Curve<'_>> {
+    let mut curves: Vec<Curve<'_>> = Vec::new();
     for (i, (role, trial)) in run.chosen().into_iter().enumerate() {
         let (colour, mark) = LOOKS[i.min(LOOKS.len() - 1)];
         let offered = trial.entry.observed.as_ref().map_or(0.0, |o| o.offered_per_s);
@@ -176,7 +173,7 @@ fn curves(run: &Run) -> Vec<Curve> {
 
 fn draw(
     label: &'static str,
-    curves: &[Curve],
+    curves: &[Curve<'_>],
     limit: Option<Nanos>,
     summary: &str,
     y: Scale,
@@ -198,7 +195,7 @@ fn draw(
         plot.area(curve.style, &band(curve));
     }
     for curve in curves {
-        let (sound, weak) = shape(&curve.histogram);
+        let (sound, weak) = shape(curve.histogram);
         plot.line(curve.style, &sound);
         plot.line(Style { colour: 0, dash: Dash::Dotted, ..curve.style }, &weak);
         let count = curve.histogram.count();
@@ -211,8 +208,8 @@ fn draw(
 }
 
 /// The least and the most of equal trials at equal distances on the axis of nines.
-fn band(curve: &Curve) -> Vec<(f64, f64, f64)> {
-    let fewest = curve.equal.iter().map(Histogram::count).min().unwrap_or_default();
+fn band(curve: &Curve<'_>) -> Vec<(f64, f64, f64)> {
+    let fewest = curve.equal.iter().map(|histogram| histogram.count()).min().unwrap_or_default();
     let levels = (0..=BAND_POINTS).map(|i| {
         let nines = (fewest.max(1) as f64).log10() * i as f64 / BAND_POINTS as f64;
         1.0 - 10f64.powf(-nines)
@@ -246,13 +243,13 @@ pub(crate) fn shape(histogram: &Histogram) -> (Points, Points) {
     (sound, weak)
 }
 
-fn extremes(limit: Option<Nanos>, curves: &[Curve]) -> Vec<f64> {
-    let all = curves.iter().flat_map(|curve| curve.equal.iter().chain([&curve.histogram]));
+fn extremes(limit: Option<Nanos>, curves: &[Curve<'_>]) -> Vec<f64> {
+    let all = curves.iter().flat_map(|curve| curve.equal.iter().copied().chain([curve.histogram]));
     let ends = all.flat_map(|histogram| [histogram.min(), histogram.max()]).flatten();
     ends.chain(limit).map(|ns| ns.0 as f64).collect()
 }
 
-fn summary(curves: &[Curve]) -> String {
+fn summary(curves: &[Curve<'_>]) -> String {
     let medians: Vec<String> = curves
         .iter()
         .filter(|curve| curve.style.dash == Dash::Solid)
@@ -269,7 +266,7 @@ fn summary(curves: &[Curve]) -> String {
     format!("P50 and p99 are {}.", list(&medians))
 }
 
-fn table(curves: &[Curve], plot: &Plot) -> Table {
+fn table(curves: &[Curve<'_>], plot: &Plot) -> Table {
     let columns =
         ["percentile".to_owned()].into_iter().chain(curves.iter().map(|curve| curve.name.clone()));
     let mut table = Table::new("", columns);

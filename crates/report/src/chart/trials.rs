@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use measure::Quantile;
-use measure::estimate::{median, order_statistics};
+use measure::estimate::{CONFIDENCE, median, order_statistics};
 use measure::quantity::grouped;
 use results::at_load::Configuration;
 use results::metric::Metric;
@@ -13,8 +13,8 @@ use results::reproducibility::Reproduced;
 use super::labels::{self, Labels};
 use super::{Figure, Key, Layout, Panel, Point, measured};
 use crate::plot::{Axis, Dash, Mark, Plot, Scale, Style};
+use crate::run::Run;
 use crate::run::levels::spaced;
-use crate::run::{CONFIDENCE, Run};
 use crate::table::{Cell, MOST_ROWS, Row, Table, trials};
 use crate::text::{count, integer, rate, tick_number, tick_time, time};
 

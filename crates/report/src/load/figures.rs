@@ -39,7 +39,7 @@ fn by_percentile(load: &Load) -> Option<Figure> {
         Curve::of(of(load), Style { series, colour, dash, mark }, name.to_owned())
     };
     // A delay that is always zero needs no line.
-    let curves: Vec<Curve> = KINDS
+    let curves: Vec<Curve<'_>> = KINDS
         .into_iter()
         .enumerate()
         .filter_map(curve)
@@ -50,7 +50,7 @@ fn by_percentile(load: &Load) -> Option<Figure> {
     Some(Figure { title: "Times by percentile".to_owned(), ..figure })
 }
 
-fn summary(curves: &[Curve]) -> String {
+fn summary(curves: &[Curve<'_>]) -> String {
     let said = |name: &str| {
         let curve = curves.iter().find(|curve| curve.name == name)?;
         let quantile = |level| Some(time(curve.histogram.quantile(level)?.0));

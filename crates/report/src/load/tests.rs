@@ -216,7 +216,6 @@ fn foreign_text_stays_text_wherever_it_comes_from() {
     load.version = hostile();
     load.arguments = vec![hostile()];
     load.compatibility = Some(hostile());
-    load.ended = Some(hostile());
     load.pacing = Pacing::Open { arrivals: hostile() };
     load.targets[0].url = hostile();
     load.targets[1].part.outcomes.insert(hostile(), 1);
@@ -228,7 +227,6 @@ fn foreign_text_stays_text_wherever_it_comes_from() {
     load.segments[0].name = hostile();
     load.generator.io = Some(hostile());
     load.generator.timer = Some(hostile());
-    load.validity.gates[0].name = hostile();
     load.validity.gates[0].figure = hostile();
     load.validity.reasons = vec![hostile()];
     load.findings = vec![hostile()];

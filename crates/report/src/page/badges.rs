@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use results::answer::{failing_in_words, trials_in_words, validity_in_words};
 use results::journal::Observed;
-use results::load::{DISTURBED, Load};
+use results::load::{GateName, Load};
 
 use crate::run::{Run, Trial};
 use crate::text::{count, escape, integer, time};
@@ -89,18 +89,19 @@ fn failing<'a>(trials: impl Iterator<Item = &'a Trial> + Clone) -> Option<Badge>
 
 /// A badge for each gate of validity, in the order of the documents.
 fn gates<'a>(trials: impl Iterator<Item = &'a Trial>) -> Vec<Badge> {
-    let mut names: Vec<&str> = Vec::new();
-    let mut judged: BTreeMap<&str, (usize, Vec<u32>)> = BTreeMap::new();
+    let mut names: Vec<GateName> = Vec::new();
+    let mut judged: BTreeMap<GateName, (usize, Vec<u32>)> = BTreeMap::new();
     let (mut lateness, mut hiccup, mut steal) = (None, None, None);
     for trial in trials {
         for gate in trial.load.iter().flat_map(|load: &Load| &load.validity.gates) {
-            if !judged.contains_key(gate.name.as_str()) {
-                names.push(&gate.name);
+            if !judged.contains_key(&gate.name) {
+                names.push(gate.name);
             }
-            let (all, failed) = judged.entry(&gate.name).or_default();
+            let (all, failed) = judged.entry(gate.name).or_default();
             *all += 1;
             // The generator's gate sees only its own part of the machine.
-            let is_disturbed = gate.name == DISTURBED && !trial.entry.disturbed.is_empty();
+            let is_disturbed =
+                gate.name == GateName::Disturbed && !trial.entry.disturbed.is_empty();
             failed.extend((!gate.passed || is_disturbed).then_some(trial.entry.trial));
         }
         if let Some(observed) = trial.entry.observed.as_ref().filter(|_| trial.valid()) {
@@ -110,18 +111,18 @@ fn gates<'a>(trials: impl Iterator<Item = &'a Trial>) -> Vec<Badge> {
             steal = [steal, share].into_iter().flatten().reduce(f64::max);
         }
     }
-    let most = |name: &str| match name {
-        "late" => lateness.map(|ns| format!("lateness p99 at most {}", time(ns))),
-        "disturbed" => {
+    let most = |name: GateName| match name {
+        GateName::Late => lateness.map(|ns| format!("lateness p99 at most {}", time(ns))),
+        GateName::Disturbed => {
             let hiccup = hiccup.map(|ns| format!("hiccups p99 at most {}", time(ns)));
             let steal = steal.map(|share| format!("steal at most {:.1} %", 100.0 * share));
             let parts: Vec<String> = hiccup.into_iter().chain(steal).collect();
             (!parts.is_empty()).then(|| parts.join(", "))
         }
-        _ => None,
+        GateName::Lost | GateName::Busy => None,
     };
-    let badge = |name: &&str| {
-        let (all, failed) = &judged[name];
+    let badge = |name: GateName| {
+        let (all, failed) = &judged[&name];
         let mut text = match failed.len() {
             0 => format!("not {name}: {}", count(*all, "trial")),
             n => format!("{name}: {n} of {} ({})", count(*all, "trial"), listed(failed)),
@@ -129,17 +130,17 @@ fn gates<'a>(trials: impl Iterator<Item = &'a Trial>) -> Vec<Badge> {
         text += &most(name).map_or(String::new(), |most| format!("; in valid ones {most}"));
         Badge { kind: if failed.is_empty() { Kind::Good } else { Kind::Notice }, text }
     };
-    names.iter().map(badge).collect()
+    names.into_iter().map(badge).collect()
 }
 
 /// A badge for the trials of other generators, whose gates nobody can judge.
 fn unknown<'a>(trials: impl Iterator<Item = &'a Trial>) -> Option<Badge> {
     let mut numbers = Vec::new();
     let mut tools: Vec<&str> = Vec::new();
-    let mut gates: Vec<&str> = Vec::new();
+    let mut gates: Vec<String> = Vec::new();
     for (trial, load) in trials.filter_map(|trial| Some((trial, trial.load.as_ref()?))) {
-        let names = load.validity.unknown.iter().map(|gate| gate.name.as_str());
-        let new: Vec<&str> = names.filter(|name| !gates.contains(name)).collect();
+        let names = load.validity.unknown.iter().map(|gate| gate.name.to_string());
+        let new: Vec<String> = names.filter(|name| !gates.contains(name)).collect();
         gates.extend(new);
         if !load.validity.unknown.is_empty() {
             numbers.push(trial.entry.trial);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use results::Components;
-use results::components::{Event, Series};
+use results::components::{Event, FOREIGN, Series, THROTTLED, TOGETHER};
 
 use super::services::titled;
 
@@ -12,10 +12,6 @@ mod tests;
 
 /// Steal is counted in hundredths of a second: one or two of them may be an error of counting.
 const STOLEN: f64 = 0.03;
-/// The use of others is the difference of two counters, of which one is sampled: less may be chance.
-const FOREIGN: f64 = 0.1;
-/// The share from which a limit counts as saturated.
-const THROTTLED: f64 = 0.1;
 
 /// The worst share of each interval, over roles and components.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -48,8 +44,7 @@ pub(crate) fn disturbed(components: &Components) -> Vec<Event> {
     let roles = components.machine.iter().flat_map(|machine| &machine.roles);
     let of_role = |(role, disturbance): (&String, &results::components::Disturbance)| {
         let of = |what: &str| match role.as_str() {
-            // All roles together.
-            "machine" => what.to_owned(),
+            TOGETHER => what.to_owned(),
             role => format!("{what} of role {role}"),
         };
         let (one, all) = (of("a CPU"), of("the CPUs"));

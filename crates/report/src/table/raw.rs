@@ -20,7 +20,7 @@ pub(crate) fn gates(run: &Run) -> Table {
             let passed = if gate.passed { "✓ passed" } else { "✗ failed" };
             table.push(Row::new(vec![
                 Cell::number(trial.entry.trial.to_string()),
-                Cell::words(gate.name.as_str()),
+                Cell::words(gate.name.to_string()),
                 Cell::words(passed),
                 Cell::words(gate.figure.as_str()),
             ]));
@@ -28,7 +28,7 @@ pub(crate) fn gates(run: &Run) -> Table {
         for gate in &load.validity.unknown {
             table.push(Row::new(vec![
                 Cell::number(trial.entry.trial.to_string()),
-                Cell::words(gate.name.as_str()),
+                Cell::words(gate.name.to_string()),
                 Cell::words("? unknown"),
                 Cell::words(gate.why.as_str()),
             ]));
@@ -55,6 +55,8 @@ pub(crate) fn outcomes(run: &Run) -> Table {
         "outcomes",
         "statuses",
     ];
+    let has_operations = measured(run).any(|(_, load)| load.total.operations.is_some());
+    let columns = columns.into_iter().chain(has_operations.then_some("operations"));
     let mut table = Table::new(&caption(run, "Requests by outcome."), columns);
     for (trial, load) in measured(run) {
         let c = &load.total.counts;
@@ -79,6 +81,11 @@ pub(crate) fn outcomes(run: &Run) -> Table {
         cells.extend(counts.map(|count| Cell::maybe(count.map(integer))));
         cells.push(Cell::words(by_name(&load.total.outcomes)));
         cells.push(Cell::words(by_name(&load.total.statuses)));
+        if has_operations {
+            let operations = load.total.operations.as_ref();
+            let by_outcome = operations.map(|all| by_name(&all.outcomes)).unwrap_or_default();
+            cells.push(Cell::words(by_outcome));
+        }
         table.push(Row::new(cells));
     }
     table

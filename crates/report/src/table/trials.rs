@@ -30,31 +30,34 @@ pub(crate) fn table(run: &Run) -> Table {
     if !others.is_empty() {
         cpus.push(text::count(others.len(), "other"));
     }
-    let in_plan = InPlan::of(run);
-    let names: Vec<&str> = in_plan.names().collect();
+    let further = Further::of(run);
     let mut table =
-        Table::new(CAPTION, columns(&names, &cpus)).grouped(groups(1 + names.len(), cpus.len()));
+        Table::new(CAPTION, columns(&further, &cpus)).grouped(groups(&further, cpus.len()));
     for trial in &run.trials {
-        table.push(row(run, trial, &in_plan, &services, !others.is_empty()));
+        table.push(row(run, trial, &further, &services, !others.is_empty()));
     }
     table
 }
 
-/// The columns that state a trial's place in a plan of several searches.
-struct InPlan {
+/// The columns that only some runs have: a trial's place in a plan of several searches, and the operations that its
+/// requests carried.
+struct Further {
     places: Places,
     block: bool,
     /// The repetition of each search, by the number of its strand.
     repetitions: BTreeMap<u32, u32>,
+    operations: bool,
 }
 
-impl InPlan {
-    fn of(run: &Run) -> InPlan {
+impl Further {
+    fn of(run: &Run) -> Further {
         let searches = run.cells.iter().flat_map(|cell| &cell.searches).flat_map(|s| &s.strands);
-        InPlan {
+        let mut observed = run.trials.iter().filter_map(|trial| trial.entry.observed.as_ref());
+        Further {
             places: Places::of(run),
             block: run.trials.iter().any(|trial| trial.entry.block.is_some()),
             repetitions: searches.map(|search| (search.strand, search.repetition)).collect(),
+            operations: observed.any(|observed| observed.operations_per_s.is_some()),
         }
     }
 
@@ -78,40 +81,51 @@ const CAPTION: &str = "Every attempt, in order. “Asked” is the rate asked of
     speed of the system’s CPUs in the trial, relative to the median of the run. “|L − λW|” is the residual \
     of Little’s law, as a share of L: near zero if the response times account for all requests in progress.";
 
-fn columns(places: &[&str], cpus: &[String]) -> Vec<String> {
-    let before = ["asked", "offered", "completed", "goodput", "failures"];
+fn columns(further: &Further, cpus: &[String]) -> Vec<String> {
+    let operations = |name| further.operations.then_some(name);
     let times = ["p50", "p90", "p99", "p99.9", "max", "|L − λW|", "lateness p99", "hiccup p99"];
-    let after = ["machine", "bytes per answer", "status"];
     ["trial"]
         .into_iter()
-        .chain(places.iter().copied())
-        .chain(before)
+        .chain(further.names())
+        .chain(["asked", "offered", "completed"])
+        .chain(operations("operations"))
+        .chain(["goodput", "failures"])
         .chain(times)
         .map(str::to_owned)
         .chain(cpus.iter().cloned())
-        .chain(after.map(str::to_owned))
+        .chain(["machine", "bytes per answer"].map(str::to_owned))
+        .chain(operations("bytes per operation").map(str::to_owned))
+        .chain(["status".to_owned()])
         .collect()
 }
 
-fn groups(first: usize, cpus: usize) -> Vec<(String, usize)> {
-    [("", first), ("rate per second", 4), ("", 1), ("response time", 6), ("generator", 2)]
+fn groups(further: &Further, cpus: usize) -> Vec<(String, usize)> {
+    let first = 1 + further.names().count();
+    let more = usize::from(further.operations);
+    [("", first), ("rate per second", 4 + more), ("", 1), ("response time", 6), ("generator", 2)]
         .into_iter()
         .chain((0 < cpus).then_some(("CPUs used", cpus)))
-        .chain([("", 3)])
+        .chain([("", 3 + more)])
         .map(|(name, width)| (name.to_owned(), width))
         .collect()
 }
 
-fn row(run: &Run, trial: &Trial, in_plan: &InPlan, services: &[&str], others: bool) -> Row {
+fn row(run: &Run, trial: &Trial, further: &Further, services: &[&str], others: bool) -> Row {
     let entry = &trial.entry;
     let observed = entry.observed.as_ref();
     let rate = |of: fn(&Observed) -> f64| Cell::maybe(observed.map(|o| grouped(of(o))));
+    let maybe = |of: fn(&Observed) -> Option<f64>| observed.and_then(of);
     let mut cells = vec![Cell::number(entry.trial.to_string())];
-    cells.extend(in_plan.cells(trial));
+    cells.extend(further.cells(trial));
     cells.extend([
         Cell::maybe(entry.asked_per_target_per_s.map(grouped)),
         rate(|o| o.offered_per_s),
         rate(|o| o.completed_per_s),
+    ]);
+    if further.operations {
+        cells.push(Cell::maybe(maybe(|o| o.operations_per_s).map(grouped)));
+    }
+    cells.extend([
         rate(|o| o.goodput_per_s),
         Cell::maybe(observed.map(|o| text::integer(o.failures))),
     ]);
@@ -136,9 +150,13 @@ fn row(run: &Run, trial: &Trial, in_plan: &InPlan, services: &[&str], others: bo
         cells.push(Cell::maybe(observed.map(|_| in_words(rest.sum()))));
     }
     cells.push(Cell::maybe(run.usual.speed_in(entry).map(|speed| format!("{speed:.2}"))));
-    cells.push(Cell::maybe(
-        observed.and_then(|o| o.bytes_per_answer).map(|bytes| format!("{bytes:.1}")),
-    ));
+    let bytes = |of: fn(&Observed) -> Option<f64>| {
+        Cell::maybe(maybe(of).map(|bytes| format!("{bytes:.1}")))
+    };
+    cells.push(bytes(|o| o.bytes_per_answer));
+    if further.operations {
+        cells.push(bytes(|o| o.bytes_per_operation));
+    }
     cells.push(Cell::words(status(trial)));
     Row::new(cells).class(class(run, trial)).notes(notes(run, trial))
 }

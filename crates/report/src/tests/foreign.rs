@@ -1,6 +1,6 @@
 //! The trials of other load generators.
 
-use results::load::{Load, Pacing, Part, Unknown};
+use results::load::{GateName, Load, Pacing, Part, Unknown};
 use results::printed::{Percentile, Printed, Since};
 
 use super::*;
@@ -32,8 +32,9 @@ fn as_of_wrk(load: Load) -> Load {
         findings: vec!["3 answers took longer than 2 s and are missing".to_owned()],
         ..Load::empty("wrk")
     };
-    let unknown = |name: &str| Unknown { name: name.to_owned(), why: "wrk is silent".to_owned() };
-    made.validity.unknown = ["late", "lost", "disturbed"].map(unknown).to_vec();
+    let unknown = |name| Unknown { name, why: "wrk is silent".to_owned() };
+    made.validity.unknown =
+        [GateName::Late, GateName::Lost, GateName::Disturbed].map(unknown).to_vec();
     made
 }
 

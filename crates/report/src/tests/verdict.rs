@@ -2,7 +2,7 @@ use expect_test::expect;
 use results::Load;
 use results::failure::Failure;
 use results::journal::Status;
-use results::load::DISTURBED;
+use results::load::GateName;
 
 use super::levels::rows;
 use super::*;
@@ -110,7 +110,7 @@ fn a_valid_trial_that_was_disturbed_is_called_so_by_every_badge_and_table() {
         });
         let path = fixture.directory.trial_path(number).join("load.json");
         let mut load: Load = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-        load.validity.gates[0].name = DISTURBED.to_owned();
+        load.validity.gates[0].name = GateName::Disturbed;
         fs::write(&path, serde_json::to_vec(&load).unwrap()).unwrap();
     }
     let page = page(&fixture);

@@ -3,7 +3,8 @@ use std::collections::BTreeMap;
 use measure::Histogram;
 
 use super::*;
-use crate::load::{Counts, LOST, Validity};
+use crate::load::GateName::{Busy, Disturbed, Late, Lost};
+use crate::load::{Counts, Validity};
 use crate::{slo, verdict};
 
 /// Checks every case of a trial that is not valid.
@@ -81,9 +82,8 @@ fn a_valid_trial_is_whole_and_one_that_lost_requests_is_nothing() {
 }
 
 /// A load that these gates refuse, of a generator that worked and waited for a CPU for these shares.
-fn refused(gates: &[&str], busy: Option<f64>, others: Option<f64>) -> Load {
-    let gate =
-        |name: &&str| Gate { name: (*name).to_owned(), passed: false, figure: String::new() };
+fn refused(gates: &[GateName], busy: Option<f64>, others: Option<f64>) -> Load {
+    let gate = |name: &GateName| Gate { name: *name, passed: false, figure: String::new() };
     let gates = gates.iter().map(gate).collect();
     Load {
         validity: Validity { valid: false, reasons: Vec::new(), gates, unknown: Vec::new() },
@@ -99,18 +99,18 @@ fn refused(gates: &[&str], busy: Option<f64>, others: Option<f64>) -> Load {
 #[test]
 fn a_generator_is_late_by_itself_only_if_its_work_filled_cpus_of_its_own() {
     for (gates, busy, others, expected) in [
-        (&[LATE][..], Some(0.9), Some(0.01), Fitness::LateByItself),
-        (&[LATE], Some(0.9), Some(0.03), Fitness::Slowed),
-        (&[LATE], Some(0.6), Some(0.0), Fitness::Slowed),
-        (&[LATE], Some(0.9), None, Fitness::Slowed),
-        (&[LATE], None, Some(0.0), Fitness::Slowed),
-        (&[LATE, DISTURBED], Some(0.9), Some(0.0), Fitness::Slowed),
-        (&[DISTURBED], Some(0.9), Some(0.0), Fitness::Slowed),
-        (&[LATE, LOST], Some(0.9), Some(0.0), Fitness::Lost),
-        (&[BUSY], Some(0.9), Some(0.0), Fitness::Busy),
-        (&[BUSY], Some(0.9), Some(0.3), Fitness::Busy),
-        (&[BUSY, DISTURBED], Some(0.9), Some(0.0), Fitness::Slowed),
-        (&[BUSY, LOST], Some(0.9), Some(0.0), Fitness::Lost),
+        (&[Late][..], Some(0.9), Some(0.01), Fitness::LateByItself),
+        (&[Late], Some(0.9), Some(0.03), Fitness::Slowed),
+        (&[Late], Some(0.6), Some(0.0), Fitness::Slowed),
+        (&[Late], Some(0.9), None, Fitness::Slowed),
+        (&[Late], None, Some(0.0), Fitness::Slowed),
+        (&[Late, Disturbed], Some(0.9), Some(0.0), Fitness::Slowed),
+        (&[Disturbed], Some(0.9), Some(0.0), Fitness::Slowed),
+        (&[Late, Lost], Some(0.9), Some(0.0), Fitness::Lost),
+        (&[Busy], Some(0.9), Some(0.0), Fitness::Busy),
+        (&[Busy], Some(0.9), Some(0.3), Fitness::Busy),
+        (&[Busy, Disturbed], Some(0.9), Some(0.0), Fitness::Slowed),
+        (&[Busy, Lost], Some(0.9), Some(0.0), Fitness::Lost),
         (&[], Some(0.9), Some(0.0), Fitness::Lost),
     ] {
         assert_eq!(Fitness::of(&refused(gates, busy, others)), expected, "{gates:?} {busy:?}");
@@ -134,7 +134,7 @@ fn late(slow_ms: u64, longest_ms: u64) -> Load {
         lateness: times(&[(0, 980), (longest_ms, 20)]),
         ..Part::default()
     };
-    Load { total, ..refused(&[LATE], Some(0.9), Some(0.0)) }
+    Load { total, ..refused(&[Late], Some(0.9), Some(0.0)) }
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_miss_that_a_burst_of_late_requests_may_have_caused_is_no_evidence() {
 fn a_busy_generator_excuses_slow_responses_but_no_failures() {
     let judged = |slos: &str, failed: u64| {
         let mut busy = late(100, 0);
-        busy.validity = refused(&[BUSY], None, None).validity;
+        busy.validity = refused(&[Busy], None, None).validity;
         busy.total.counts =
             Counts { intended: 1_000, ok: 1_000 - failed, failed, ..Counts::default() };
         let outcome = verdict::judge(&slo::read(slos).unwrap(), &busy.total).unwrap();
@@ -209,7 +209,7 @@ fn failures_that_lateness_may_have_caused_are_no_miss_without_it() {
 /// The exit code of a load that is not valid is 0 or 1 where what was wrong cannot have changed the answer.
 #[test]
 fn a_load_that_is_not_valid_says_why_it_answers_even_so() {
-    let said = |gates: &[&str], limit: &str| {
+    let said = |gates: &[GateName], limit: &str| {
         let mut times = Histogram::new();
         times.record_n(Nanos::from_millis(10), 1_000);
         let mut load = Load::empty("benchwright");
@@ -217,16 +217,16 @@ fn a_load_that_is_not_valid_says_why_it_answers_even_so() {
         load.total.response_time = Times::of(&times);
         load.total.response_time_less_lateness = Times::of(&times);
         load.slo = verdict::judge(&[limit.parse().unwrap()], &load.total);
-        let gate = |name: &&str| Gate { name: (*name).into(), passed: false, figure: "".into() };
+        let gate = |name: &GateName| Gate { name: *name, passed: false, figure: "".into() };
         load.validity.gates = gates.iter().map(gate).collect();
         load.validity.valid = gates.is_empty();
         load.answers_even_so()
     };
     let met = "lateness can only make responses slower, so the SLO is met even so";
-    assert_eq!(said(&[LATE], "p99<=1s").as_deref(), Some(met));
+    assert_eq!(said(&[Late], "p99<=1s").as_deref(), Some(met));
     let met = "lateness and a disturbed machine can only make responses slower, so the SLO is met even so";
-    assert_eq!(said(&[LATE, DISTURBED], "p99<=1s").as_deref(), Some(met));
-    assert_eq!(said(&[LATE], "p99<=1ms"), None, "what made it late may be why");
-    assert_eq!(said(&[LOST, LATE], "p99<=1s"), None, "the lost requests may be the slow ones");
+    assert_eq!(said(&[Late, Disturbed], "p99<=1s").as_deref(), Some(met));
+    assert_eq!(said(&[Late], "p99<=1ms"), None, "what made it late may be why");
+    assert_eq!(said(&[Lost, Late], "p99<=1s"), None, "the lost requests may be the slow ones");
     assert_eq!(said(&[], "p99<=1s"), None, "a valid load needs no reason");
 }

@@ -3,7 +3,7 @@ use measure::{Nanos, Share};
 
 use super::*;
 use crate::evidence::{self, Evidence, Question};
-use crate::load::{DISTURBED, Gate, LATE, Target};
+use crate::load::{Gate, GateName, Target};
 use crate::{slo, verdict};
 
 /// Returns a load of 200 requests to one path, of which so many ended in these ways.
@@ -100,18 +100,18 @@ fn a_load_fails_if_fewer_than_half_succeed_unless_an_objective_declares_another_
 
 #[test]
 fn wrong_responses_to_most_requests_decide_however_slow_anything_was() {
-    let evidence = |outcomes: &[(&str, u64)], reasons: &[(&str, u64)], gate: &str, question| {
+    let evidence = |outcomes: &[(&str, u64)], reasons: &[(&str, u64)], gate, question| {
         let mut load = load(outcomes, reasons);
         load.validity.valid = false;
         // The generator's own work filled its time.
         (load.generator.busy_share, load.generator.run_queue_wait_share) = (Some(0.9), Some(0.0));
         let figure = "12 %".to_owned();
-        load.validity.gates = vec![Gate { name: gate.to_owned(), passed: false, figure }];
+        load.validity.gates = vec![Gate { name: gate, passed: false, figure }];
         evidence::of_load(&load, None, question).0
     };
     for question in [Question::Figures, Question::Verdict, Question::VerdictAndRate] {
         let disturbed = |outcomes: &[(&str, u64)], reasons: &[(&str, u64)]| {
-            evidence(outcomes, reasons, DISTURBED, question)
+            evidence(outcomes, reasons, GateName::Disturbed, question)
         };
         assert_eq!(disturbed(&[("status", 200)], &[]), Evidence::Answer);
         assert_eq!(disturbed(&[("check", 150), ("status", 50)], &[]), Evidence::Answer);
@@ -123,7 +123,7 @@ fn wrong_responses_to_most_requests_decide_however_slow_anything_was() {
         assert_eq!(disturbed(&[("timeout", 200)], &[]), Evidence::Nothing);
         assert_eq!(disturbed(&[("status", 50), ("unfinished", 150)], &[]), Evidence::Nothing);
         // A generator that is late by its own work slows nothing else.
-        let late = |reasons| evidence(&[("status", 150)], reasons, LATE, question);
+        let late = |reasons| evidence(&[("status", 150)], reasons, GateName::Late, question);
         assert_eq!(late(&[("status: 429", 150)]), Evidence::Answer);
     }
 }

@@ -1,7 +1,7 @@
 use measure::Histogram;
 
 use super::*;
-use crate::load::Pacing;
+use crate::load::{Ended, Pacing};
 use crate::printed::{Printed, Since};
 
 /// A load of ten seconds whose requests took these times, with this number in progress.
@@ -85,7 +85,7 @@ fn a_load_that_grows_and_one_with_a_rest_of_others_are_told_apart() {
     assert!(rest.contains(text), "{rest}");
     // Its finding says the same.
     assert_eq!(warning(&Load { saturated: Some(true), ..grows.clone() }), None);
-    assert_eq!(warning(&Load { ended: Some("halted".to_owned()), ..grows }), None);
+    assert_eq!(warning(&Load { ended: Some(Ended::Halted), ..grows }), None);
 }
 
 /// The first run at one replica and the third at four of guide 4: wrk's text, in figures.

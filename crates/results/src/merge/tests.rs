@@ -1,7 +1,7 @@
 use measure::{Histogram, Nanos};
 
 use super::*;
-use crate::load::{Gate, Validity};
+use crate::load::{Gate, GateName, Validity};
 use crate::slo;
 
 #[test]
@@ -161,7 +161,7 @@ fn one_target_is_one_and_two_are_two() {
 #[test]
 fn an_invalid_part_makes_the_whole_invalid_and_is_named() {
     let (a, mut b) = (load("a.json", &[1]), load("b.json", &[2]));
-    let gate = Gate { name: "late".to_owned(), passed: false, figure: "p99 9 ms".to_owned() };
+    let gate = Gate { name: GateName::Late, passed: false, figure: "p99 9 ms".to_owned() };
     let reasons = vec!["late".to_owned()];
     b.1.validity = Validity { valid: false, reasons, gates: vec![gate], unknown: Vec::new() };
     let whole = merge(&[a, b]).unwrap();
@@ -276,7 +276,8 @@ fn what_does_not_belong_together_is_refused_by_name() {
     }
 
     let mut damaged = b;
-    damaged.1.total.response_time.as_mut().unwrap().histogram = "no base64".to_owned();
+    damaged.1.total.response_time.as_mut().unwrap().histogram =
+        serde_json::from_str(r#""no base64""#).unwrap();
     assert_eq!(refusal(&[a, damaged]), "b: a histogram is unreadable");
 }
 

@@ -16,3 +16,16 @@ fn a_histogram_survives_its_text() {
 fn nothing_measured_is_absent() {
     assert_eq!(Times::of(&Histogram::new()), None);
 }
+
+#[test]
+fn a_text_is_written_as_it_was_read_even_if_it_is_no_histogram() {
+    let mut histogram = Histogram::new();
+    histogram.record(Nanos::from_millis(3));
+    let text = serde_json::to_string(&Times::of(&histogram)).unwrap();
+    let (head, _) = text.rsplit_once(r#""histogram":"#).unwrap();
+    for text in [text.clone(), format!(r#"{head}"histogram":"no base64"}}"#)] {
+        let times: Times = serde_json::from_str(&text).unwrap();
+        assert_eq!(times.histogram().is_some(), !text.contains("no base64"));
+        assert_eq!(serde_json::to_string(&times).unwrap(), text);
+    }
+}

@@ -76,3 +76,50 @@ fn a_password_that_ends_the_authority_is_not_repeated_in_the_error() {
     assert!(parse("http://h:80/a@b").is_ok());
     assert!(parse("http://h:x/a").unwrap_err().contains("not a valid port"));
 }
+
+fn served(url: &str) -> String {
+    match server(url) {
+        Ok(Server { scheme, place, port, url }) => format!("{scheme} {place:?} {port:?} {url}"),
+        Err(why) => why,
+    }
+}
+
+#[test]
+fn a_server_may_speak_any_protocol() {
+    let host = |host: &str, port| format!("{:?}", Place::Host(host.to_owned(), port));
+    for (url, scheme, place, port, whole) in [
+        ("kv://127.0.0.1:7720", "kv", host("127.0.0.1", Some(7720)), 7720, "kv://127.0.0.1:7720"),
+        ("http://h", "http", host("h", None), 80, "http://h:80"),
+        ("HTTPS://h/a?b", "https", host("h", None), 443, "HTTPS://h:443/a?b"),
+        ("redis://me:p@[::1]/0", "redis", host("::1", None), 6379, "redis://me:p@[::1]:6379/0"),
+        ("rediss://h:1/0", "rediss", host("h", Some(1)), 1, "rediss://h:1/0"),
+        ("memcached://h", "memcached", host("h", None), 11211, "memcached://h:11211"),
+        ("a+b-c.1://h:2/", "a+b-c.1", host("h", Some(2)), 2, "a+b-c.1://h:2/"),
+    ] {
+        assert_eq!(served(url), format!("{scheme} {place} Some({port}) {whole}"));
+    }
+    let socket = "redis+unix://%2Frun%2Fa.sock/0";
+    assert_eq!(served(socket), format!("redis Socket(\"/run/a.sock\") None {socket}"));
+}
+
+#[test]
+fn a_server_that_cannot_be_parsed_is_an_error_with_the_remedy() {
+    for (url, remedy) in [
+        ("kv://127.0.0.1", "`kv` has no usual one; write kv://127.0.0.1:PORT"),
+        ("kv://me@h/x", "write kv://me@h:PORT"),
+        ("127.0.0.1:80", "has no scheme"),
+        ("://h:1", "`` is not a valid scheme"),
+        ("7z://h:1", "`7z` is not a valid scheme"),
+        ("to accept://h:1", "not a valid scheme"),
+        ("kv://h:0", "a number from 1 to 65535"),
+        ("kv://h:99999", "a number from 1 to 65535"),
+        ("kv://", "names no host"),
+        ("kv://h:1/a b", "percent-encoded"),
+        ("kv+unix://h", "names no socket"),
+    ] {
+        let why = server(url).unwrap_err();
+        assert!(why.contains(remedy), "{url}: {why}");
+    }
+    let why = server("kv://u:s3/cr@h:1/").unwrap_err();
+    assert!(why.contains("write %2F") && !why.contains("s3"), "{why}");
+}

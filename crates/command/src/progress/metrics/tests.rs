@@ -3,7 +3,7 @@ use std::net::TcpStream;
 
 use expect_test::expect;
 use lab::course::{Ending, Outline, Trial};
-use lab::experiment::WAIT;
+use lab::progress::Stage;
 use measure::Nanos;
 use results::journal::Status;
 use results::said::Phase;
@@ -123,7 +123,7 @@ fn what_goes_on_and_how_far_the_plan_is_are_shown() {
         )
     };
     assert_eq!(now(&figures), of_trial("prepare"));
-    figures.take(&Event::Stage { name: "deploy" });
+    figures.take(&Event::Stage(Stage::Deploy));
     assert_eq!(now(&figures), of_trial("deploy"));
     let tick = Tick { phase: Phase::WarmUp, ..Tick::default() };
     figures.take(&Event::Tick { trial: &trial, tick });
@@ -135,7 +135,7 @@ fn what_goes_on_and_how_far_the_plan_is_are_shown() {
     figures.take(&Event::Ended { entry: &ended, conclusion, label, without_rate, speed, again });
     let ending = Some(Ending::Answered("enough".to_owned()));
     figures.take(&Event::Stands { strand: 1, near: None, ending });
-    figures.take(&Event::Stage { name: WAIT });
+    figures.take(&Event::Stage(Stage::WaitForCalm));
     expect![[r#"
         benchwright_needed_seconds 96.0
         benchwright_now{experiment="users",stage="wait for a calm machine"} 1

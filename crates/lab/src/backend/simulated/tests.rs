@@ -303,7 +303,7 @@ fn a_load_ends_once_its_slo_is_missed_whatever_follows() {
         ("strategy: bisect, range: [100/s, 2k/s]", "range: [1/s, 9/s], step: 1/s");
     // A tenth too much: the line is 50 ms long after half a second of it.
     let load = run(bisect, 1_100.0);
-    assert_eq!((load.ended.as_deref(), load.measured_s), (Some(SLO_MISSED), 1.0));
+    assert_eq!((load.ended, load.measured_s), (Some(Ended::SloMissed), 1.0));
     assert!((1_000..1_200).contains(&load.total.counts.intended));
     assert_eq!(load.total.counts.failed, 0);
     let judged = results::verdict::judge(&resolved(bisect).slos(), &load.total).unwrap();

@@ -94,7 +94,7 @@ fn a_command_is_told_all_that_it_needs() {
              --> my.yaml:4:25
               |
             4 | workload: {exec: [wrk, '${ulr}', '${duration}'], parse: wrk}
-              |                         ^^^^^ variables here: url, duration, duration_s, rate, connections
+              |                         ^^^^^ variables here: url, address, host, port, duration, duration_s, rate, connections
         "#]],
     );
     refuses(

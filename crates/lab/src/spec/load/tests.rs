@@ -533,11 +533,11 @@ fn addresses_and_tls_fit_the_endpoint() {
     check(
         &external("\"https://a/\"", "tls: {insecure: true}", smoke),
         expect![[r#"
-        the runner's own requests (ready.get, smoke, reset.steps) cannot use https
-         --> my.yaml:3:18
+        the runner's own requests are plain HTTP, and the endpoint is at https://
+         --> my.yaml:3:45
           |
         3 | sut: {endpoint: "https://a/", smoke: [{get: /}]}
-          |                  ^^^^^^^^^^ remove them, or name an http endpoint
+          |                                             ^ remove it, or name an HTTP endpoint
     "#]],
     );
     let of_vars = external("\"${vars.url}\"", "tls: {insecure: true}", "");

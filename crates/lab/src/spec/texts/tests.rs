@@ -1,6 +1,31 @@
 use crate::spec::tests::{check, read, spec};
 use expect_test::expect;
 
+use super::{authority, of_step};
+
+#[test]
+fn an_address_has_a_url_a_host_and_a_port() {
+    let of = |urls: &[&str]| {
+        let urls: Vec<String> = urls.iter().map(|url| (*url).to_owned()).collect();
+        of_step("db", &urls)
+            .into_iter()
+            .map(|(name, text)| format!("{name} {text}"))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        of(&["kv://127.0.0.1:7001", "redis://me@[::1]:7/0"]),
+        [
+            "addresses.db 127.0.0.1:7001,[::1]:7",
+            "urls.db kv://127.0.0.1:7001,redis://me@[::1]:7/0",
+            "hosts.db 127.0.0.1,::1",
+            "ports.db 7001,7",
+        ]
+    );
+    let of_plan = ["addresses.db db", "urls.db http://db", "hosts.db db", "ports.db 80"];
+    assert_eq!(of(&["http://db"]), of_plan);
+    assert_eq!(authority("http://u:p@h:1/x"), "h:1");
+}
+
 #[test]
 fn a_text_is_measured_before_its_variables_are_replaced() {
     let of = |variable: usize, uses: usize| {

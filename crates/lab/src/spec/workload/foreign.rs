@@ -11,8 +11,8 @@ use crate::spec::{Command, Parse};
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Foreign {
-    /// The command of the generator. `${url}`, `${duration}`, `${duration_s}`, `${rate}` and
-    /// `${connections}` are replaced in each trial.
+    /// The command of the generator. `${url}`, its parts `${address}`, `${host}` and `${port}`,
+    /// `${duration}`, `${duration_s}`, `${rate}` and `${connections}` are replaced in each trial.
     pub exec: Command,
     /// The reader of its output.
     pub parse: Parse,

@@ -20,7 +20,7 @@ const WIDTH: f64 = 0.9;
 /// The trials of a level with their times, in the order in which they ran.
 struct Level<'a> {
     name: String,
-    trials: Vec<(&'a Trial, Histogram)>,
+    trials: Vec<(&'a Trial, &'a Histogram)>,
 }
 
 /// Draws the valid trials of each level; `None` if no delivery was noted.

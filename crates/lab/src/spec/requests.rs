@@ -1,0 +1,99 @@
+//! The runner's own requests, of `ready`, of `smoke` and of actions, and the load of our generator: they
+//! are HTTP, and what gets them must be.
+
+use wire::url;
+
+use super::source::SpecError;
+use super::{BackendKind, Component, HTTP, Resolved, texts};
+
+#[cfg(test)]
+mod tests;
+
+/// A request of the runner.
+struct Own {
+    /// The component that gets it; empty for a service that runs elsewhere.
+    to: String,
+    target: String,
+    /// The key under which it is written.
+    key: &'static str,
+}
+
+/// Returns the runner's own requests.
+fn own(resolved: &Resolved) -> Vec<Own> {
+    let sut = &resolved.spec.sut;
+    let is_external = resolved.spec.where_.backend == BackendKind::External;
+    let endpoint = sut.endpoint_component().filter(|_| !is_external).map_or("", Component::name);
+    let ready = |to: &str, get: Option<String>| {
+        get.map(|target| Own { to: to.to_owned(), target, key: "ready:" })
+    };
+    let elsewhere = is_external.then(|| ready("", sut.ready.get.clone())).flatten();
+    let of_components = sut.components().filter_map(|one| ready(one.name(), sut.ready_of(one).get));
+    let of_actions = texts::actions(resolved)
+        .filter_map(|action| action.exchange().map(|exchange| (exchange.clone(), "http:")));
+    let of_smoke = sut.smoke.iter().map(|exchange| (exchange.clone(), "smoke:"));
+    let exchanges = of_actions.chain(of_smoke).map(|(exchange, key)| Own {
+        to: exchange.to.as_deref().unwrap_or(endpoint).to_owned(),
+        target: exchange.target,
+        key,
+    });
+    elsewhere.into_iter().chain(of_components).chain(exchanges).collect()
+}
+
+/// Checks that what the spec says to speak another protocol gets neither a request of the runner nor HTTP from
+/// our generator.
+pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
+    let sut = &resolved.spec.sut;
+    let elsewhere = (1..).zip(&sut.endpoint.0).filter_map(|(instance, url)| {
+        Some(url::server(&resolved.text(url, instance)).ok()?.scheme)
+    });
+    let elsewhere: Vec<String> = match resolved.spec.where_.backend {
+        BackendKind::External => elsewhere.collect(),
+        BackendKind::Local | BackendKind::Simulated | BackendKind::Kubernetes => Vec::new(),
+    };
+    for request in own(resolved) {
+        let component = sut.components().find(|component| component.name() == request.to);
+        let scheme = component.and_then(Component::scheme).map(|scheme| &**scheme);
+        let mut schemes = scheme.into_iter().chain(elsewhere.iter().map(String::as_str));
+        if let Some(scheme) = schemes.find(|scheme| *scheme != HTTP) {
+            return Err(refused(resolved, &request, scheme));
+        }
+    }
+    let endpoint = sut.endpoint_component().filter(|_| elsewhere.is_empty());
+    let scheme = endpoint.and_then(|one| Some((one.name(), one.scheme()?)));
+    match scheme.filter(|(_, scheme)| ![HTTP, "https"].contains(&&***scheme)) {
+        Some((name, scheme)) if resolved.spec.workload.foreign().is_none() => {
+            let message =
+                format!("this workload sends HTTP requests, and `{name}` is at {}://", &**scheme);
+            let place = resolved.source.find("scheme:", scheme);
+            let label = "choose another endpoint, or a generator of this protocol by `exec`";
+            Err(resolved.source.error(message, place, label))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Resolved {
+    /// Checks that a component gets no request of the runner if it is ready at a URL of another scheme.
+    pub(crate) fn check_requests(&self, component: &str, url: &str) -> Result<(), SpecError> {
+        let scheme = url::server(url).map_or(HTTP.to_owned(), |server| server.scheme);
+        match own(self).into_iter().find(|request| request.to == component && scheme != HTTP) {
+            Some(request) => Err(refused(self, &request, &scheme)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn refused(resolved: &Resolved, Own { to, target, key }: &Own, scheme: &str) -> SpecError {
+    let (at, label) = match (to.is_empty(), *key) {
+        (true, _) => ("the endpoint".to_owned(), "remove it, or name an HTTP endpoint"),
+        (false, "ready:") => (
+            format!("`{to}`"),
+            "remove it: a component is ready by its line `ready <url>`, or with a port by `tcp` or `log`",
+        ),
+        (false, _) => (format!("`{to}`"), "remove it, or send it to an HTTP component by `to`"),
+    };
+    let message = format!("the runner's own requests are plain HTTP, and {at} is at {scheme}://");
+    let source = &resolved.source;
+    let place = source.find(key, target).or_else(|| source.find(key, key));
+    source.error(message, place, label)
+}

@@ -4,37 +4,30 @@
 //! passes, and fails if a bound is missed. The release build is measured; the short runs of
 //! continuous integration look for faults, and use the build of the tests.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::programs::Build;
 use crate::repository;
 use comparison::Extent;
-use machine::Machine;
+use cost::rows;
+use machine::{Machine, SENT_AT_ONCE};
 
 mod calibration;
-mod channel;
 mod compare;
 mod comparison;
+mod cost;
 mod hostile;
-mod hotel;
 pub(crate) mod kill;
 mod lab;
-mod receive;
-mod self_test;
-mod social;
 mod starved;
-mod timers;
-mod users;
 
-mod foreign;
 pub(crate) mod goal;
-mod json;
 mod load;
 pub(crate) mod machine;
 mod note;
-mod parts;
+mod places;
 mod scratch;
-mod search;
 mod summary;
 
 #[cfg(test)]
@@ -53,18 +46,17 @@ cargo xtask bench NAME
                                          oha, k6, vegeta, fortio, tls, wrk2, and io (epoll,
                                          io_uring); with --before compared with an older build,
                                          whose programs are in FOLDER
-  timers [--attempts 5] [--note FILE]    validity, lateness and CPU of each timer in turn, at 1k/s,
-                                         5k/s and 10k/s; evenness of arrivals
-  hotel [--attempts 3] [--before FOLDER] CPU per request of the hotel application's processes and
+  hotel [--attempts 3] [--before FOLDER] [--note FILE]
+                                         CPU per request of the hotel application's processes and
                                          stores, in five deployments; with --before those of an older
-                                         build take turns with them
-  users [--attempts 3] [--note FILE]     CPU per login of the users service, at bcrypt's costs 4 and 10
-  social [--attempts 3] [--note FILE]    CPU per home-timeline read of the social network's processes,
-                                         with the embedded store and with Redis; requests per second
-                                         of its initialiser
-  channel [--attempts 3] [--note FILE]   CPU per event of the channel, acknowledged from memory and
-                                         from the disk
-  receive [--attempts 3] [--note FILE]   CPU per event of `benchwright receive`, none lost
+                                         build take turns with them, here and in the next four
+  users, social, channel, receive [--attempts 3] [--before FOLDER] [--note FILE]
+                                         CPU per login of the users service, at bcrypt's costs 4 and
+                                         10; per home-timeline read of the social network's processes,
+                                         with the embedded store and with Redis, and requests per
+                                         second of its initialiser; per event of the channel,
+                                         acknowledged from memory and from the disk; per event of
+                                         `benchwright receive`, none lost
   hostile                                p99 under attacks on the hotel application, at most 2 ×
   kill [--runs 20] [--simulated 200]     killed runs can be continued, and leave nothing behind
   lab [--trials 40]                      time of an append to a long journal, of a trial without
@@ -72,8 +64,6 @@ cargo xtask bench NAME
   compare [--equal 100] [--slower 10] [--note FILE]
                                          how often `compare` sees a difference of equal servers, and
                                          finds a real one of 5 %
-  search [--pairs 5] [--note FILE]       the answers of a search whose generator is kept from running
-                                         now and then, beside those of an undisturbed one
   --quick                                a short run of some, as in continuous integration
 ";
 
@@ -98,50 +88,161 @@ impl Attempts {
     }
 }
 
-#[derive(Clone, Debug, Eq, PartialEq)]
-enum Bench {
-    Calibration { attempts: Attempts },
-    Starved { trials: usize, undisturbed: Attempts },
-    SelfTest { attempts: usize },
-    Load(Extent),
-    Timers { attempts: usize, note: Option<PathBuf> },
-    Hotel { attempts: Option<usize>, before: Option<PathBuf> },
-    Users { attempts: usize, note: Option<PathBuf> },
-    Social { attempts: usize, note: Option<PathBuf> },
-    Channel { attempts: usize, note: Option<PathBuf> },
-    Receive { attempts: usize, note: Option<PathBuf> },
-    Hostile,
-    Kill { runs: usize, simulated: usize },
-    Lab { trials: usize },
-    Compare { equal: usize, slower: usize, note: Option<PathBuf> },
-    Search { pairs: usize, note: Option<PathBuf> },
+/// A bench, and its short run if continuous integration makes one.
+struct Bench {
+    name: &'static str,
+    options: &'static [Known],
+    run: fn(&Machine, &Options<'_>) -> Passed,
+    quick: Option<fn(&Machine) -> Passed>,
 }
 
-const QUICK: [Bench; 5] = [
-    Bench::Calibration { attempts: Attempts { most: 12, last_good: 3, enough: 0, spare: 2 } },
-    Bench::Starved {
-        trials: 2,
-        undisturbed: Attempts { most: 6, last_good: 1, enough: 0, spare: 6 },
+/// The name of an option, and the check of its text.
+type Known = (&'static str, fn(&str) -> bool);
+
+/// True if every bound was met.
+type Passed = Result<bool, String>;
+
+static BENCHES: [Bench; 13] = [
+    Bench {
+        name: "calibration",
+        options: &[("--attempts", is_count)],
+        run: |machine, options| {
+            let attempts = Attempts::all(options.count("--attempts", 20), 0);
+            calibration::run(machine, &script(), attempts)
+        },
+        quick: Some(|machine| {
+            let attempts = Attempts { most: 12, last_good: 3, enough: 0, spare: 2 };
+            calibration::run(machine, &script(), attempts)
+        }),
     },
-    Bench::Kill { runs: 2, simulated: 6 },
-    Bench::Load(Extent::QUICK),
-    Bench::Hotel { attempts: None, before: None },
+    Bench {
+        name: "starved",
+        options: &[("--trials", is_count), ("--undisturbed", is_count)],
+        run: |machine, options| {
+            let undisturbed = Attempts::all(options.count("--undisturbed", 20), 1);
+            starved::run(machine, &script(), options.count("--trials", 5), undisturbed)
+        },
+        quick: Some(|machine| {
+            let undisturbed = Attempts { most: 6, last_good: 1, enough: 0, spare: 6 };
+            starved::run(machine, &script(), 2, undisturbed)
+        }),
+    },
+    Bench {
+        name: "kill",
+        options: &[("--runs", is_count), ("--simulated", is_count)],
+        run: |machine, options| {
+            kill::run(machine, options.count("--runs", 20), options.count("--simulated", 200))
+        },
+        quick: Some(|machine| kill::run(machine, 2, 6)),
+    },
+    Bench {
+        name: "load",
+        options: &[
+            ("--pairs", is_count),
+            ("--only", comparison::is_group),
+            ("--before", is_path),
+            ("--note", is_path),
+            ("--quick", str::is_empty),
+        ],
+        run: |machine, options| {
+            let quick = options.text("--quick").is_some();
+            let pairs = options.count("--pairs", if quick { Extent::QUICK.pairs } else { 5 });
+            let only = options.text("--only").map(str::to_owned);
+            let [before, note] =
+                ["--before", "--note"].map(|name| options.path(name).map(Path::to_owned));
+            comparison::run(machine, &Extent { pairs, quick, only, before, note })
+        },
+        quick: Some(|machine| comparison::run(machine, &Extent::QUICK)),
+    },
+    Bench {
+        quick: Some(|machine| rows::HOTEL_QUICK.run(machine, &Options(vec![("--attempts", "1")]))),
+        ..cost("hotel", |machine, options| rows::HOTEL.run(machine, options))
+    },
+    cost("users", |machine, options| rows::USERS.run(machine, options)),
+    cost("social", |machine, options| rows::SOCIAL.run(machine, options)),
+    cost("channel", |machine, options| rows::CHANNEL.run(machine, options)),
+    cost("receive", |machine, options| rows::RECEIVE.run(machine, options)),
+    Bench {
+        name: "self-test",
+        options: &[("--attempts", is_count)],
+        run: |machine, options| {
+            let attempts = options.count("--attempts", 20).to_string();
+            let mut command = Command::new(&machine.benchwright);
+            command.args(["load", "--self-test", "--attempts", &attempts]).args(SENT_AT_ONCE);
+            Ok(repository::succeeds(&mut command))
+        },
+        quick: None,
+    },
+    Bench { name: "hostile", options: &[], run: |_, _| Ok(hostile::run()), quick: None },
+    Bench {
+        name: "lab",
+        options: &[("--trials", is_count)],
+        run: |machine, options| lab::run(machine, options.count("--trials", 40)),
+        quick: None,
+    },
+    Bench {
+        name: "compare",
+        options: &[("--equal", is_count), ("--slower", is_count), ("--note", is_path)],
+        run: |machine, options| {
+            let (equal, slower) = (options.count("--equal", 100), options.count("--slower", 10));
+            compare::run(machine, equal, slower, options.path("--note"))
+        },
+        quick: None,
+    },
 ];
+
+const fn cost(name: &'static str, run: fn(&Machine, &Options<'_>) -> Passed) -> Bench {
+    let options: &[Known] = &[("--attempts", is_count), ("--before", is_path), ("--note", is_path)];
+    Bench { name, options, run, quick: None }
+}
+
+/// Every count is at least one.
+fn is_count(text: &str) -> bool {
+    text.parse().is_ok_and(|count: usize| 0 < count)
+}
+
+fn is_path(text: &str) -> bool {
+    !text.is_empty()
+}
+
+/// The options of a bench, with texts that were checked.
+struct Options<'a>(Vec<(&'a str, &'a str)>);
+
+impl Options<'_> {
+    fn text(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(option, _)| *option == name).map(|(_, text)| *text)
+    }
+
+    fn count(&self, name: &str, default: usize) -> usize {
+        self.text(name).and_then(|count| count.parse().ok()).unwrap_or(default)
+    }
+
+    fn path(&self, name: &str) -> Option<&Path> {
+        self.text(name).map(Path::new)
+    }
+}
 
 /// Runs the bench that the words name; returns `None` if they name none.
 pub(crate) fn run(words: &[&str]) -> Option<bool> {
-    read(words).map(|benches| run_all(&benches, Build::Release).is_empty())
+    if words == ["--quick"] {
+        return Some(quick(Build::Release).is_empty());
+    }
+    let (bench, options) = read(words)?;
+    let run = |machine: &Machine| failed(bench.name, || (bench.run)(machine, &options));
+    Some(prepared(Build::Release, |machine| run(machine).into_iter().collect()).is_empty())
 }
 
-/// Runs the benches of continuous integration; returns a line for each that failed.
-pub(crate) fn quick() -> Vec<String> {
-    run_all(&QUICK, Build::Tests)
+/// Runs the benches of continuous integration, even if one fails; returns a line for each that failed.
+pub(crate) fn quick(build: Build) -> Vec<String> {
+    let one = |bench: &Bench, machine: &Machine| {
+        bench.quick.and_then(|quick| failed(bench.name, || quick(machine)))
+    };
+    prepared(build, |machine| BENCHES.iter().filter_map(|bench| one(bench, machine)).collect())
 }
 
-/// Runs all benches, even if one fails. Returns a line for each that failed.
-fn run_all(benches: &[Bench], build: Build) -> Vec<String> {
+fn prepared(build: Build, run: impl FnOnce(&Machine) -> Vec<String>) -> Vec<String> {
     match Machine::prepare(build) {
-        Ok(machine) => benches.iter().filter_map(|bench| run_one(bench, &machine).err()).collect(),
+        Ok(machine) => run(&machine),
         Err(error) => {
             let line = format!("error: {error}");
             println!("{line}");
@@ -150,68 +251,18 @@ fn run_all(benches: &[Bench], build: Build) -> Vec<String> {
     }
 }
 
-/// Runs a bench and prints its result. The error is the closing line.
-fn run_one(bench: &Bench, machine: &Machine) -> Result<(), String> {
-    let name = bench.name();
+/// Runs a bench and prints its result; returns the closing line if it failed.
+fn failed(name: &str, run: impl FnOnce() -> Passed) -> Option<String> {
     println!("\n── bench {name}");
     let begun = machine::now();
-    let passed = bench.run(machine).unwrap_or_else(|error| {
+    let passed = run().unwrap_or_else(|error| {
         println!("error: {error}");
         false
     });
     let word = if passed { "passed" } else { "FAILED" };
     let line = format!("bench {name}: {word} in {}", machine::since(begun));
     println!("{line}");
-    if passed { Ok(()) } else { Err(line) }
-}
-
-impl Bench {
-    fn name(&self) -> &'static str {
-        match self {
-            Bench::Calibration { .. } => "calibration",
-            Bench::Starved { .. } => "starved",
-            Bench::SelfTest { .. } => "self-test",
-            Bench::Load(_) => "load",
-            Bench::Timers { .. } => "timers",
-            Bench::Hotel { .. } => "hotel",
-            Bench::Users { .. } => "users",
-            Bench::Social { .. } => "social",
-            Bench::Channel { .. } => "channel",
-            Bench::Receive { .. } => "receive",
-            Bench::Hostile => "hostile",
-            Bench::Kill { .. } => "kill",
-            Bench::Lab { .. } => "lab",
-            Bench::Compare { .. } => "compare",
-            Bench::Search { .. } => "search",
-        }
-    }
-
-    fn run(&self, machine: &Machine) -> Result<bool, String> {
-        match self {
-            Bench::Calibration { attempts } => calibration::run(machine, &script(), *attempts),
-            Bench::Starved { trials, undisturbed } => {
-                starved::run(machine, &script(), *trials, *undisturbed)
-            }
-            Bench::SelfTest { attempts } => Ok(self_test::run(machine, *attempts)),
-            Bench::Load(extent) => comparison::run(machine, extent),
-            Bench::Timers { attempts, note } => timers::run(machine, *attempts, note.as_deref()),
-            Bench::Hotel { attempts: Some(attempts), before } => {
-                hotel::run(machine, *attempts, before.as_deref())
-            }
-            Bench::Hotel { attempts: None, .. } => hotel::run_quick(machine),
-            Bench::Users { attempts, note } => users::run(machine, *attempts, note.as_deref()),
-            Bench::Social { attempts, note } => social::run(machine, *attempts, note.as_deref()),
-            Bench::Channel { attempts, note } => channel::run(machine, *attempts, note.as_deref()),
-            Bench::Receive { attempts, note } => receive::run(machine, *attempts, note.as_deref()),
-            Bench::Hostile => Ok(hostile::run()),
-            Bench::Kill { runs, simulated } => kill::run(machine, *runs, *simulated),
-            Bench::Lab { trials } => lab::run(machine, *trials),
-            Bench::Compare { equal, slower, note } => {
-                compare::run(machine, *equal, *slower, note.as_deref())
-            }
-            Bench::Search { pairs, note } => search::run(machine, *pairs, note.as_deref()),
-        }
-    }
+    (!passed).then_some(line)
 }
 
 /// Returns the path of the script that numbers the requests.
@@ -219,85 +270,22 @@ fn script() -> PathBuf {
     repository::root().join("xtask/src/bench/counter.lua")
 }
 
-fn read(words: &[&str]) -> Option<Vec<Bench>> {
-    if words == ["--quick"] {
-        return Some(QUICK.to_vec());
-    }
-    let (name, rest) = words.split_first()?;
-    let options = options(rest)?;
-    let known = |names: &[&str]| options.iter().all(|(name, _)| names.contains(name));
-    let text =
-        |name: &str| options.iter().find(|(option, _)| *option == name).map(|(_, text)| *text);
-    // Every count is at least one.
-    let count = |name: &str, default: usize| match text(name) {
-        Some(count) => count.parse().ok().filter(|count| 0 < *count),
-        None => Some(default),
-    };
-    let note = || text("--note").map(PathBuf::from);
-    let before = || text("--before").map(PathBuf::from);
-    let bench = match *name {
-        "calibration" if known(&["--attempts"]) => {
-            Bench::Calibration { attempts: Attempts::all(count("--attempts", 20)?, 0) }
-        }
-        "starved" if known(&["--trials", "--undisturbed"]) => Bench::Starved {
-            trials: count("--trials", 5)?,
-            undisturbed: Attempts::all(count("--undisturbed", 20)?, 1),
-        },
-        "self-test" if known(&["--attempts"]) => {
-            Bench::SelfTest { attempts: count("--attempts", 20)? }
-        }
-        "load" if known(&["--pairs", "--only", "--before", "--note", "--quick"]) => {
-            let quick = text("--quick").is_some();
-            let only = text("--only").map(str::to_owned);
-            if only.as_deref().is_some_and(|group| !comparison::is_group(group)) {
-                return None;
-            }
-            let pairs = count("--pairs", if quick { Extent::QUICK.pairs } else { 5 })?;
-            Bench::Load(Extent { pairs, quick, only, before: before(), note: note() })
-        }
-        "timers" if known(&["--attempts", "--note"]) => {
-            Bench::Timers { attempts: count("--attempts", 5)?, note: note() }
-        }
-        "hotel" if known(&["--attempts", "--before"]) => {
-            Bench::Hotel { attempts: Some(count("--attempts", 3)?), before: before() }
-        }
-        "users" if known(&["--attempts", "--note"]) => {
-            Bench::Users { attempts: count("--attempts", 3)?, note: note() }
-        }
-        "social" if known(&["--attempts", "--note"]) => {
-            Bench::Social { attempts: count("--attempts", 3)?, note: note() }
-        }
-        "channel" if known(&["--attempts", "--note"]) => {
-            Bench::Channel { attempts: count("--attempts", 3)?, note: note() }
-        }
-        "receive" if known(&["--attempts", "--note"]) => {
-            Bench::Receive { attempts: count("--attempts", 3)?, note: note() }
-        }
-        "hostile" if known(&[]) => Bench::Hostile,
-        "kill" if known(&["--runs", "--simulated"]) => {
-            Bench::Kill { runs: count("--runs", 20)?, simulated: count("--simulated", 200)? }
-        }
-        "compare" if known(&["--equal", "--slower", "--note"]) => Bench::Compare {
-            equal: count("--equal", 100)?,
-            slower: count("--slower", 10)?,
-            note: note(),
-        },
-        "search" if known(&["--pairs", "--note"]) => {
-            Bench::Search { pairs: count("--pairs", 5)?, note: note() }
-        }
-        "lab" if known(&["--trials"]) => Bench::Lab { trials: count("--trials", 40)? },
-        _ => return None,
-    };
-    Some(vec![bench])
-}
-
-/// Reads pairs of `--name text`; `--quick` has no text.
-fn options<'a>(words: &[&'a str]) -> Option<Vec<(&'a str, &'a str)>> {
-    let mut words = words.iter();
+/// Reads a name and pairs of `--name text`; `--quick` has no text.
+fn read<'a>(words: &[&'a str]) -> Option<(&'static Bench, Options<'a>)> {
+    let (name, mut rest) = words.split_first()?;
+    let bench = BENCHES.iter().find(|bench| bench.name == *name)?;
     let mut options = Vec::new();
-    while let Some(&name) = words.next() {
-        let text = if name == "--quick" { "" } else { words.next()? };
+    while let Some((&name, others)) = rest.split_first() {
+        let (text, others) = match name {
+            "--quick" => ("", others),
+            _ => others.split_first().map(|(text, others)| (*text, others))?,
+        };
+        let (_, is_right) = bench.options.iter().find(|(option, _)| *option == name)?;
         options.push((name, text));
+        rest = others;
+        if !is_right(text) {
+            return None;
+        }
     }
-    Some(options)
+    Some((bench, Options(options)))
 }

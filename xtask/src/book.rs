@@ -10,7 +10,7 @@ use std::path::Path;
 use results::Load;
 use results::environment::Node;
 
-use crate::bench::machine::{self, Machine};
+use crate::bench::machine::Machine;
 use crate::programs::Build;
 use crate::repository;
 
@@ -130,8 +130,4 @@ fn made(machine: &Node, chapter: Chapter) -> String {
         machine.cpu_model.as_deref().unwrap_or("of unknown model"),
         kernel.join("."),
     )
-}
-
-fn has_wrk() -> bool {
-    machine::is_there("wrk")
 }

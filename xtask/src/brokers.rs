@@ -74,8 +74,8 @@ pub(crate) fn install() {
 }
 
 fn has_nats(folder: &Path) -> bool {
-    let (built, wanted) = (fs::read(folder.join("go.sum")), fs::read(lists().join("go.sum")));
-    folder.join("nats-server").is_file() && matches!((built, wanted), (Ok(a), Ok(b)) if a == b)
+    folder.join("nats-server").is_file()
+        && repository::are_equal(&folder.join("go.sum"), &lists().join("go.sum"))
 }
 
 /// Returns the names of jars that are missing, of another content, or not in the list of hashes.

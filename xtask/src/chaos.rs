@@ -2,7 +2,7 @@
 //! finished is kept, it can be continued, and nothing of it is left on the machine.
 
 use std::fs;
-use std::io::Read;
+use std::io::{self, PipeReader, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -194,12 +194,15 @@ impl Place {
         self.disk().join("results")
     }
 
-    fn command(&self, verb: &str) -> Command {
+    /// Starts benchwright; returns its process and its output.
+    fn start(&self, words: &[PathBuf]) -> Result<(Process, PipeReader), String> {
+        let failed = |error: io::Error| format!("making a pipe: {error}");
+        let (output, input) = io::pipe().map_err(failed)?;
         let mut command = Command::new(&self.benchwright);
-        command.arg(verb).current_dir(self.folder.path()).env("TMPDIR", self.temporary());
+        command.args(words).current_dir(self.folder.path()).env("TMPDIR", self.temporary());
         command.env("BENCHWRIGHT_RUNTIME", self.temporary().join(left::RUNTIME));
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command
+        command.stdin(Stdio::null()).stdout(input.try_clone().map_err(failed)?).stderr(input);
+        Ok((Process::start(&mut command)?, output))
     }
 }
 
@@ -225,10 +228,8 @@ fn suffer(
 ) -> Result<Suffered, String> {
     // The first time there is nothing to remove.
     let _ = fs::remove_dir_all(place.results());
-    let mut command = place.command("run");
-    command.arg(place.spec()).arg("--out").arg(place.results());
-    let mut runner = Process::start(&mut command)?;
-    let output = Output::of(&mut runner.0);
+    let words = ["run".into(), place.spec(), "--out".into(), place.results()];
+    let (mut runner, output) = place.start(&words)?;
     machine::sleep(moment);
     let was_over = matches!(runner.0.try_wait(), Ok(Some(_)));
     let pid = runner.0.id();
@@ -243,9 +244,8 @@ fn suffer(
     let longest = if fault.ends() { LONGEST_END } else { LONGEST_RUN };
     let ended = end(&mut runner.0, longest);
     let _ = fs::remove_file(place.disk().join("filler"));
-    let said = output.map(Output::text).unwrap_or_default();
-    let before = fs::read(place.results().join("journal.jsonl")).unwrap_or_default();
-    let before = journal::complete(&before).to_vec();
+    let said = output.map(text).unwrap_or_default();
+    let before = journal::read(&place.results());
     match ended {
         None => wrong.push(format!("it did not end within {longest}")),
         Some(status) => {
@@ -264,11 +264,10 @@ fn suffer(
     }
     if place.results().join("manifest.json").exists() {
         let (status, pids) = continued(place, pid, &mut wrong)?;
-        let after = fs::read(place.results().join("journal.jsonl")).unwrap_or_default();
-        wrong.extend(journal::faults(&before, &after));
-        wrong.extend(journal::trials_without_files(&after, &place.results()));
+        let (trials, faults) = journal::continued(&place.results(), &before);
+        wrong.extend(faults);
         wrong.extend(left::on_machine(&place.temporary(), &place.results(), &pids));
-        words += &format!("; continued: {status}, {} trials", journal::count(&after));
+        words += &format!("; continued: {status}, {trials} trials");
     } else {
         let pids = cleaned(place, pid)?;
         wrong.extend(left::on_machine(&place.temporary(), &place.results(), &pids));
@@ -283,13 +282,11 @@ fn continued(
     first: u32,
     wrong: &mut Vec<String>,
 ) -> Result<(String, Vec<u32>), String> {
-    let mut command = place.command("resume");
-    let mut runner = Process::start(command.arg(place.results()))?;
-    let output = Output::of(&mut runner.0);
+    let (mut runner, output) = place.start(&["resume".into(), place.results()])?;
     let pids = vec![first, runner.0.id()];
     let ended = end(&mut runner.0, LONGEST_RUN);
     drop(runner);
-    let said = output.text();
+    let said = text(output);
     match ended {
         Some(status) if matches!(status.code(), Some(0 | 3)) => {}
         Some(status) => wrong.push(format!("the continued run: {}: {said}", written(status))),
@@ -300,13 +297,11 @@ fn continued(
 
 /// Removes what a run left that cannot be continued.
 fn cleaned(place: &Place, first: u32) -> Result<Vec<u32>, String> {
-    let mut command = place.command("clean");
-    let mut cleaning = Process::start(&mut command)?;
-    let output = Output::of(&mut cleaning.0);
+    let (mut cleaning, output) = place.start(&["clean".into()])?;
     let pid = cleaning.0.id();
     match end(&mut cleaning.0, LONGEST_RUN).and_then(|status| status.code()) {
         Some(0) => Ok(vec![first, pid]),
-        code => Err(format!("`clean` ended with {code:?}: {}", output.text())),
+        code => Err(format!("`clean` ended with {code:?}: {}", text(output))),
     }
 }
 
@@ -403,30 +398,9 @@ fn written(status: ExitStatus) -> String {
     }
 }
 
-/// The output of a program.
-struct Output {
-    stdout: Option<std::process::ChildStdout>,
-    stderr: Option<std::process::ChildStderr>,
-}
-
-impl Output {
-    fn of(child: &mut Child) -> Output {
-        Output { stdout: child.stdout.take(), stderr: child.stderr.take() }
-    }
-
-    /// Returns all of it. A run of this length prints less than a pipe holds.
-    fn text(self) -> String {
-        let mut text = String::new();
-        let mut add = |stream: Option<&mut dyn Read>| {
-            if let Some(stream) = stream {
-                let mut bytes = Vec::new();
-                let _ = stream.read_to_end(&mut bytes);
-                text += &String::from_utf8_lossy(&bytes);
-            }
-        };
-        let Output { mut stdout, mut stderr } = self;
-        add(stdout.as_mut().map(|it| it as &mut dyn Read));
-        add(stderr.as_mut().map(|it| it as &mut dyn Read));
-        text
-    }
+/// Returns all output of a program. A run of this length prints less than a pipe holds.
+fn text(mut output: PipeReader) -> String {
+    let mut bytes = Vec::new();
+    let _ = output.read_to_end(&mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -3,6 +3,7 @@
 //! A failed step does not end the run: one run reports all errors. The time of each step is
 //! printed, so that it is noticed if a step becomes slow.
 
+use std::fs;
 use std::io::{self, BufRead, BufReader};
 use std::process::Command;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -10,6 +11,7 @@ use std::thread;
 
 use measure::Nanos;
 
+use crate::bench::machine::{now, since};
 use crate::programs::Build;
 use crate::{bench, processes, repository, skips, testbed, tidy, tools};
 
@@ -41,7 +43,7 @@ const STEPS: [Step; 7] = [
     ("build", || Build::Tests.make().into()),
     ("test", test),
     ("bench", || {
-        let failed = bench::quick();
+        let failed = bench::quick(Build::Tests);
         Outcome { passed: failed.is_empty(), closing: failed }
     }),
     ("tidy", || tidy::run().into()),
@@ -92,13 +94,14 @@ fn row(name: &str, took: Nanos, remark: &str) -> String {
 
 /// Runs the tests, shows their output as it comes, and keeps cargo's own lines about results.
 fn test() -> Outcome {
-    let skipped = skips::File::create();
+    let temporary = "there is room for temporary files";
+    let skipped = tempfile::NamedTempFile::new().expect(temporary);
     let mut command = repository::cargo();
     command.args(["test", "--locked", "--profile", "tests", "--workspace", "--no-fail-fast"]);
     command.args(["--color", "never"]);
     command.env(skips::VARIABLE, skipped.path());
     // Not that of the user: the tests may run beside an experiment.
-    let runtime = tempfile::tempdir().expect("there is room for a temporary folder");
+    let runtime = tempfile::tempdir().expect(temporary);
     command.env("BENCHWRIGHT_RUNTIME", runtime.path());
 
     let mut closing = Vec::new();
@@ -110,7 +113,7 @@ fn test() -> Outcome {
     });
     let passed = ended.expect("cargo runs this task, so it can be started and read");
 
-    let skips = skipped.read();
+    let skips = fs::read_to_string(skipped.path()).expect("nobody else removes it");
     closing.extend(skips.lines().map(str::to_owned));
     let refused = skips::refused(&skips, repository::in_ci(), skips::peers_are_given());
     closing.extend(refused.iter().map(|skip| format!("not allowed in CI: {skip}")));
@@ -161,13 +164,4 @@ impl From<bool> for Outcome {
     fn from(passed: bool) -> Outcome {
         Outcome { passed, closing: Vec::new() }
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "the steps take real time")]
-fn now() -> std::time::Instant {
-    std::time::Instant::now()
-}
-
-fn since(begun: std::time::Instant) -> Nanos {
-    Nanos::from_secs_f64((now() - begun).as_secs_f64())
 }

@@ -35,10 +35,8 @@ pub(crate) fn run() -> bool {
 
 /// Returns true if the program is built from its current sources.
 pub(crate) fn is_there() -> bool {
-    FILES.iter().all(|name| {
-        let wanted = fs::read(repository::root().join(SOURCES).join(name));
-        matches!((fs::read(folder().join(name)), wanted), (Ok(a), Ok(b)) if a == b)
-    })
+    let (folder, sources) = (folder(), repository::root().join(SOURCES));
+    FILES.iter().all(|name| repository::are_equal(&folder.join(name), &sources.join(name)))
 }
 
 /// Builds it; `is_there` shows whether that succeeded.

@@ -1,15 +1,35 @@
 //! The comparison of a run's journal before and after the runner was killed.
 
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
 
 #[cfg(test)]
 mod tests;
 
+/// Returns the journal of a run, as far as it counts.
+pub(crate) fn read(results: &Path) -> Vec<u8> {
+    complete(&whole(results)).to_vec()
+}
+
+/// Returns the number of trials of a continued run, and what is wrong with them; before, its journal
+/// had these lines.
+pub(crate) fn continued(results: &Path, before: &[u8]) -> (usize, Vec<String>) {
+    let after = whole(results);
+    let mut faults = faults(before, &after);
+    faults.extend(trials_without_files(&after, results));
+    (count(&after), faults)
+}
+
+/// Empty if there is none yet.
+fn whole(results: &Path) -> Vec<u8> {
+    fs::read(results.join("journal.jsonl")).unwrap_or_default()
+}
+
 /// Returns the journal without an incomplete last line, which a crash while writing leaves: that
 /// line does not count.
-pub(crate) fn complete(journal: &[u8]) -> &[u8] {
+fn complete(journal: &[u8]) -> &[u8] {
     let end = journal.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
     &journal[..end]
 }
@@ -20,7 +40,7 @@ pub(crate) fn count(journal: &[u8]) -> usize {
 }
 
 /// Returns the entries that were lost, changed or repeated.
-pub(crate) fn faults(before: &[u8], after: &[u8]) -> Vec<String> {
+fn faults(before: &[u8], after: &[u8]) -> Vec<String> {
     let mut faults = Vec::new();
     if !after.starts_with(before) {
         faults.push("the journal does not begin as it was when the runner was killed".to_owned());
@@ -37,15 +57,11 @@ pub(crate) fn faults(before: &[u8], after: &[u8]) -> Vec<String> {
 }
 
 /// Returns the trials whose files are missing.
-pub(crate) fn trials_without_files(journal: &[u8], results: &Path) -> Vec<String> {
+fn trials_without_files(journal: &[u8], results: &Path) -> Vec<String> {
     let numbers = numbers(journal).into_iter().flatten();
-    let without = numbers.filter(|&number| !trial_folder(results, number).is_dir());
+    let folder = |number: u64| results.join("trials").join(number.to_string());
+    let without = numbers.filter(|&number| !folder(number).is_dir());
     without.map(|number| format!("the files of trial {number} are missing")).collect()
-}
-
-/// Returns the folder of the files of a journal's entry.
-fn trial_folder(results: &Path, number: u64) -> PathBuf {
-    results.join("trials").join(number.to_string())
 }
 
 /// Returns the trials' numbers, in the order of the lines; `None` for a line without one.

@@ -10,7 +10,6 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::bench::machine;
 use crate::{repository, tools};
 
 #[cfg(test)]
@@ -152,7 +151,7 @@ impl Peer {
     pub(crate) fn is_there(&self) -> bool {
         match self.folder() {
             Some(_) => self.path().is_file(),
-            None => machine::is_there(self.name),
+            None => tools::has_program(self.name),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The folder of the repository, and running commands in it.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Returns the folder of the workspace. Cargo gives it at run time; the value at compile time may
@@ -30,6 +31,11 @@ pub(crate) fn cargo() -> Command {
         }
     }
     command
+}
+
+/// Returns true if both files are there and equal.
+pub(crate) fn are_equal(one: &Path, other: &Path) -> bool {
+    matches!((fs::read(one), fs::read(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 /// Runs `command` to its end; returns true if it succeeded. Prints an error if it cannot be

@@ -7,7 +7,7 @@ use std::thread;
 
 use measure::Random;
 
-use crate::bench::goal::{Bounds, Goal};
+use crate::bench::goal::Goal;
 use noise::Noise;
 
 mod comparisons;
@@ -176,6 +176,10 @@ impl std::fmt::Display for Rate {
 }
 
 impl Figure {
+    fn of(what: String, value: f64, goal: Goal) -> Figure {
+        Figure { what, value, goal, seeds: Vec::new() }
+    }
+
     fn is_met(&self) -> bool {
         self.goal.is_met(self.value)
     }

@@ -107,6 +107,12 @@ pub(crate) fn apt_get(packages: &[&str]) {
     run(&[&["install", "-y", "--no-install-recommends"], packages].concat());
 }
 
+/// Returns true if a program is in one of the folders of `PATH`.
+pub(crate) fn has_program(name: &str) -> bool {
+    std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(name).is_file()))
+}
+
 /// Returns true if this process runs as root: the owner of its entry in `/proc` is its user.
 pub(crate) fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -121,9 +127,7 @@ impl Proof {
                 let versions = fs::read_dir(parent).into_iter().flatten().flatten();
                 versions.map(|version| version.path().join(path)).any(|path| path.exists())
             }
-            Proof::Program(name) => std::env::var_os("PATH").is_some_and(|path| {
-                std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
-            }),
+            Proof::Program(name) => has_program(name),
         }
     }
 }

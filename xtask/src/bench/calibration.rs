@@ -124,12 +124,11 @@ fn measure(
     command.arg("--script").arg(script);
     let load = Load::run(&mut command)?;
     let log = server.end()?;
-    let number = |name| log.number(name).map(|number| number as u64);
-    let log =
-        number("requests").zip(number("out_of_order")).and_then(|(requests, out_of_order)| {
-            Some(Log { requests, out_of_order, took: load::quantiles(&log, "")? })
-        });
-    Ok((load, log.ok_or("the reference server's log lacks a figure")?))
+    let log = || {
+        let (requests, out_of_order) = (log["requests"].as_u64()?, log["out_of_order"].as_u64()?);
+        Some(Log { requests, out_of_order, took: load::quantiles(&log)? })
+    };
+    Ok((load, log().ok_or("the reference server's log lacks a figure")?))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]

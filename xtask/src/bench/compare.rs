@@ -8,8 +8,10 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::goal::{Bounds, Finding, Goal};
-use super::json::Value;
+use serde_json::Value;
+
+use super::goal::{Finding, Goal};
+use super::load;
 use super::machine::{Machine, Others};
 use super::note;
 use super::scratch::Scratch;
@@ -27,7 +29,7 @@ const MOST_FLAGGED: f64 = 0.09;
 const LEAST_FOUND: f64 = 0.9;
 /// The share of all comparisons that must have all their trials.
 const LEAST_COMPLETE: f64 = 0.9;
-const BLOCKS: f64 = 5.0;
+const BLOCKS: u64 = 5;
 
 /// Each comparison has a seed of its own: with one seed for all, each would have the same order of
 /// trials.
@@ -62,7 +64,7 @@ pub(super) fn run(
     slower: usize,
     note: Option<&Path>,
 ) -> Result<bool, String> {
-    let folder = Scratch::make("compare")?;
+    let folder = Scratch::make()?;
     let (mut equals, mut others) = (Vec::new(), Vec::new());
     let watch = Others::watch();
     let most = equal.max(slower);
@@ -131,23 +133,19 @@ impl Compared {
         let ran = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
         let ran = ran.map_err(|error| format!("starting benchwright: {error}"))?;
         let mut command = Command::new(&machine.benchwright);
-        let output = command.arg("compare").arg(&out).arg("--json").output();
-        let output = output.map_err(|error| format!("starting benchwright: {error}"))?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        Value::read(&text).as_ref().and_then(Compared::read).ok_or_else(|| {
-            let problem = String::from_utf8_lossy(&output.stderr);
-            format!("the run ended with {ran}, and compare with {}: {problem}", output.status)
-        })
+        let read = load::document(command.arg("compare").arg(&out).arg("--json"));
+        let (document, _) = read.map_err(|why| format!("the run ended with {ran}; {why}"))?;
+        Compared::read(&document).ok_or_else(|| format!("this is not a comparison: {document}"))
     }
 
     fn read(document: &Value) -> Option<Compared> {
-        let metrics = document.list("metrics");
-        let ps = metrics.iter().filter_map(|metric| metric.number("p"));
+        let metrics = document["metrics"].as_array()?;
+        let ps = metrics.iter().filter_map(|metric| metric["p"].as_f64());
         Some(Compared {
-            verdict: document.text("verdict")?.to_owned(),
-            effect: metrics.first()?.number("effect").unwrap_or(f64::NAN),
+            verdict: document["verdict"].as_str()?.to_owned(),
+            effect: metrics.first()?["effect"].as_f64().unwrap_or(f64::NAN),
             p: ps.fold(1.0, f64::min),
-            is_complete: metrics.iter().all(|metric| metric.number("blocks") == Some(BLOCKS)),
+            is_complete: metrics.iter().all(|metric| metric["blocks"] == BLOCKS),
         })
     }
 
@@ -181,7 +179,6 @@ fn findings(equals: &[Compared], slower: &[Compared]) -> [Finding; 3] {
         beside,
         goal,
     };
-    let bounds = |must| Bounds { must, stretch: None };
     let equivalent = with_equals.iter().filter(|one| one.verdict == "equivalent").count();
     [
         finding(
@@ -189,21 +186,21 @@ fn findings(equals: &[Compared], slower: &[Compared]) -> [Finding; 3] {
             flagged,
             with_equals.len(),
             format!("({flagged} of {}; {equivalent} equivalent)", with_equals.len()),
-            Goal::AtMost(bounds(MOST_FLAGGED)),
+            Goal::most(MOST_FLAGGED),
         ),
         finding(
             "5 % slower, share found worse",
             found,
             with_slower.len(),
             format!("({found} of {})", with_slower.len()),
-            Goal::AtLeast(bounds(LEAST_FOUND)),
+            Goal::least(LEAST_FOUND),
         ),
         finding(
             "share of comparisons with all trials",
             counted,
             equals.len() + slower.len(),
             format!("({counted} of {})", equals.len() + slower.len()),
-            Goal::AtLeast(bounds(LEAST_COMPLETE)),
+            Goal::least(LEAST_COMPLETE),
         ),
     ]
 }

@@ -12,10 +12,11 @@ use std::process::{Command, Output, Stdio};
 use measure::Nanos;
 
 use self::target::Target;
-use super::goal::{Bounds, Finding, Goal};
+use super::goal::{Finding, Goal};
 use super::load::Load;
 use super::machine::{self, Machine, Others, Side};
 use super::note;
+use super::places::filled;
 use super::summary::Summary;
 use crate::peers::{FORTIO, K6, OHA, Peer, VEGETA, WRK, WRK_WITH_SCRIPT, WRK2};
 use crate::repository;
@@ -74,14 +75,14 @@ const ROWS: [Row; 10] = [
         group: "oha",
         connections: &[64],
         theirs: Theirs::Peer(&OHA),
-        goal: Goal::AtLeast(Bounds { must: 3.0, stretch: None }),
+        goal: Goal::least(3.0),
         ..WITH_WRK
     },
     Row {
         group: "k6",
         connections: &[64],
         theirs: Theirs::Peer(&K6),
-        goal: Goal::AtLeast(Bounds { must: 20.0, stretch: None }),
+        goal: Goal::least(20.0),
         ..WITH_WRK
     },
     Row {
@@ -211,7 +212,7 @@ pub(super) fn run(machine: &Machine, extent: &Extent) -> Result<bool, String> {
     if let Some(path) = &extent.note {
         note::add(
             path,
-            note::LOAD,
+            "The load engine compared with others",
             "Requests per CPU-second, ours over theirs",
             &findings,
             &closing,
@@ -362,13 +363,13 @@ impl Bench<'_> {
     fn fill(&self, words: &str, url: &str) -> Vec<String> {
         let scratch = machine::scratch();
         let places = [
-            ("{url}", url.to_owned()),
-            ("{connections}", self.connections.to_string()),
-            ("{seconds}", self.seconds.to_string()),
-            ("{scratch}", scratch.display().to_string()),
-            ("{root}", repository::root().display().to_string()),
+            ("url", url.to_owned()),
+            ("connections", self.connections.to_string()),
+            ("seconds", self.seconds.to_string()),
+            ("scratch", scratch.display().to_string()),
+            ("root", repository::root().display().to_string()),
         ];
-        filled(words, &places)
+        filled(words, &places.map(|(name, text)| (name.to_owned(), text)).into())
     }
 }
 
@@ -382,14 +383,6 @@ fn agree(name: &str, completed: f64, seen: Option<f64>, connections: u32) -> Res
         }
         _ => Ok(()),
     }
-}
-
-/// Splits into words and replaces the placeholders in each; a replacement may contain spaces.
-fn filled(words: &str, places: &[(&str, String)]) -> Vec<String> {
-    let fill = |word: &str| {
-        places.iter().fold(word.to_owned(), |word, (place, text)| word.replace(place, text))
-    };
-    words.split_whitespace().map(fill).collect()
 }
 
 /// Returns the output of a program that reads `stdin`.

@@ -17,8 +17,8 @@ pub(crate) enum Goal {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bounds {
-    pub(crate) must: f64,
-    pub(crate) stretch: Option<f64>,
+    must: f64,
+    stretch: Option<f64>,
 }
 
 /// One line of a bench's results.
@@ -33,6 +33,14 @@ pub(super) struct Finding {
 }
 
 impl Goal {
+    pub(crate) const fn most(must: f64) -> Goal {
+        Goal::AtMost(Bounds { must, stretch: None })
+    }
+
+    pub(crate) const fn least(must: f64) -> Goal {
+        Goal::AtLeast(Bounds { must, stretch: None })
+    }
+
     pub(crate) const fn at_least(must: f64, stretch: f64) -> Goal {
         Goal::AtLeast(Bounds { must, stretch: Some(stretch) })
     }

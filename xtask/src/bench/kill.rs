@@ -9,11 +9,10 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use measure::{Nanos, Random};
+use serde_json::Value;
 
-use super::json::Value;
 use super::machine::{self, Machine, Process};
-use crate::journal;
-use crate::repository;
+use crate::{journal, repository, tools};
 
 pub(crate) mod left;
 
@@ -22,7 +21,7 @@ const SEED: u64 = 7;
 /// Kills `real` runs on this machine and `simulated` ones; returns true if none lost anything.
 pub(super) fn run(machine: &Machine, real: usize, simulated: usize) -> Result<bool, String> {
     let folders = Folders::make(machine)?;
-    let foreign = match machine::is_there("nginx") {
+    let foreign = match tools::has_program("nginx") {
         true => killed_often(&folders, &FOREIGN, real.div_ceil(4))?,
         false => {
             println!("nginx is missing: no program that does not know us is killed");
@@ -73,26 +72,27 @@ const SIMULATED: Experiment =
 /// Folders of our own: anything left in them was left by a run.
 struct Folders {
     benchwright: PathBuf,
-    folder: PathBuf,
+    folder: tempfile::TempDir,
 }
 
 impl Folders {
     fn make(machine: &Machine) -> Result<Folders, String> {
-        let folder = std::env::temp_dir().join(format!("xtask-bench-kill-{}", std::process::id()));
+        let failed = |error: std::io::Error| format!("making a folder: {error}");
+        let folder = tempfile::Builder::new().prefix("xtask-bench-kill-").tempdir();
+        let folder = folder.map_err(failed)?;
         let folders = Folders { benchwright: machine.benchwright.clone(), folder };
-        fs::create_dir_all(folders.temporary())
-            .map_err(|error| format!("making {}: {error}", folders.folder.display()))?;
+        fs::create_dir(folders.temporary()).map_err(failed)?;
         Ok(folders)
     }
 
     fn temporary(&self) -> PathBuf {
-        self.folder.join("tmp")
+        self.folder.path().join("tmp")
     }
 
     /// Returns the folder that every run writes to; it is always the same, as its path is in the
     /// report.
     fn results(&self) -> PathBuf {
-        self.folder.join("results")
+        self.folder.path().join("results")
     }
 
     fn command(&self, verb: &str) -> Command {
@@ -110,13 +110,6 @@ impl Folders {
         let mut command = self.command("run");
         command.args(experiment.arguments).arg("--out").arg(self.results());
         command
-    }
-}
-
-impl Drop for Folders {
-    fn drop(&mut self) {
-        // A temporary folder that stays does no harm.
-        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
@@ -185,8 +178,7 @@ fn kill_at(folders: &Folders, experiment: &Experiment, moment: Nanos) -> Result<
     let mut runners = vec![runner.0.id()];
     drop(runner);
 
-    let journal = results.join("journal.jsonl");
-    let before = journal::complete(&fs::read(&journal).unwrap_or_default()).to_vec();
+    let before = journal::read(&results);
     // Without a manifest there is nothing to continue: the run is started again.
     let continued = results.join("manifest.json").exists();
     let again = match continued {
@@ -204,12 +196,11 @@ fn kill_at(folders: &Folders, experiment: &Experiment, moment: Nanos) -> Result<
         }
         Err(fault) => ("not finished".to_owned(), vec![fault]),
     };
-    let after = fs::read(&journal).unwrap_or_default();
-    let (trials_before, trials_after) = (journal::count(&before), journal::count(&after));
-    faults.extend(journal::faults(&before, &after));
-    faults.extend(journal::trials_without_files(&after, &results));
+    let (trials_after, wrong) = journal::continued(&results, &before);
+    faults.extend(wrong);
     faults.extend(left::on_machine(&folders.temporary(), &results, &runners));
     let ending = if continued { ending } else { format!("{ending} (started again)") };
+    let trials_before = journal::count(&before);
     Ok(Killed { was_over, trials_before, trials_after, ending, faults })
 }
 
@@ -225,8 +216,8 @@ fn ended_with_pid(mut command: Command) -> Result<(u32, String), String> {
     let pid = child.id();
     let Output { status, stdout, stderr } =
         child.wait_with_output().map_err(|error| format!("awaiting benchwright: {error}"))?;
-    let answer = Value::read(&String::from_utf8_lossy(&stdout));
-    match answer.as_ref().and_then(|answer| answer.text("verdict")) {
+    let answer: Value = serde_json::from_slice(&stdout).unwrap_or_default();
+    match answer["verdict"].as_str() {
         Some(verdict) if matches!(status.code(), Some(0 | 1 | 3)) => Ok((pid, verdict.to_owned())),
         _ => Err(format!("{status}: {}", String::from_utf8_lossy(&stderr).trim())),
     }

@@ -10,7 +10,7 @@ use results::Directory;
 use results::directory::{Files, Readers};
 use results::journal::{Entry, Status};
 
-use super::goal::{Bounds, Finding, Goal};
+use super::goal::{Finding, Goal};
 use super::machine::{self, Machine, Process};
 use super::scratch::Scratch;
 use crate::repository;
@@ -63,7 +63,7 @@ phases: {warm_up: {fixed: 0s}, measure: {time: 1s}, drain: 100ms}
 
 /// Measures all four; returns true if their goals are met.
 pub(super) fn run(machine: &Machine, trials: usize) -> Result<bool, String> {
-    let folder = Scratch::make("lab")?;
+    let folder = Scratch::make()?;
     let mut findings = vec![trial(machine, &folder, trials)?];
     let long = simulated(machine, &folder, "long", PAGE_TRIALS)?;
     findings.extend(page(machine, &long)?);
@@ -120,7 +120,7 @@ fn trial(machine: &Machine, folder: &Scratch, trials: usize) -> Result<Finding, 
         what: "ms of a trial without its declared waits".to_owned(),
         beside: format!("(p99 {:.1} ms; {valid} of {} trials valid)", p99(&costs), entries.len()),
         figures: costs,
-        goal: at_most(150.0),
+        goal: Goal::most(150.0),
     })
 }
 
@@ -169,13 +169,13 @@ fn page(machine: &Machine, directory: &Directory) -> Result<[Finding; 2], String
             what: format!("MB of the report of {entries} trials"),
             figures: vec![size as f64 / 1e6],
             beside: String::new(),
-            goal: at_most(2.0),
+            goal: Goal::most(2.0),
         },
         Finding {
             what: format!("s for the report of {entries} trials"),
             figures: seconds,
             beside: String::new(),
-            goal: at_most(2.0),
+            goal: Goal::most(2.0),
         },
     ])
 }
@@ -220,7 +220,7 @@ fn plan(machine: &Machine, folder: &Scratch) -> Result<[Finding; 2], String> {
         what: what.to_owned(),
         beside: String::new(),
         figures,
-        goal: at_most(most),
+        goal: Goal::most(most),
     };
     Ok([
         finding("s for a plan of 10,000 trials", seconds, 1.0),
@@ -304,17 +304,13 @@ fn appends(folder: &Scratch, sample: &Sample, trials: u32) -> Result<[Finding; 2
     };
     let count = sample.files.len();
     Ok([
-        append(&Files::new(), "", at_most(1.0))?,
+        append(&Files::new(), "", Goal::most(1.0))?,
         append(&sample.files, &format!(" with {count} files"), Goal::None)?,
     ])
 }
 
 fn opened(path: &Path) -> Result<Directory, String> {
     Directory::open(path).map_err(|error| error.to_string())
-}
-
-const fn at_most(must: f64) -> Goal {
-    Goal::AtMost(Bounds { must, stretch: None })
 }
 
 /// Returns the figure that one in a hundred exceeds.

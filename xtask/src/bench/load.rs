@@ -3,8 +3,8 @@
 use std::process::{Command, Output};
 
 use measure::Nanos;
+use serde_json::Value;
 
-use super::json::Value;
 use super::machine::{MOST_OF_OTHERS, Others};
 
 /// The figures of one load, and its exit code.
@@ -16,7 +16,6 @@ pub(super) struct Load {
     pub(super) completed_per_s: f64,
     /// The p50, p90 and p99.
     pub(super) response: [Nanos; 3],
-    pub(super) lateness_p50: Nanos,
     pub(super) lateness_p99: Nanos,
     /// The failed gates.
     pub(super) gates: Vec<String>,
@@ -29,8 +28,6 @@ pub(super) struct Load {
 pub(super) struct Noise {
     pub(super) hiccup_p99: Nanos,
     pub(super) hiccup_max: Nanos,
-    /// The lateness of the kernel in waking the generator; zero if it never slept.
-    pub(super) wake_up_p99: Nanos,
     /// `None` if the kernel does not report it.
     pub(super) steal_share: Option<f64>,
     /// The share of one CPU that other processes used; zero unless measured.
@@ -40,47 +37,33 @@ pub(super) struct Noise {
 impl Load {
     /// Runs a load to its end; `command` has everything but `--json`.
     pub(super) fn run(command: &mut Command) -> Result<Load, String> {
-        Load::run_script(command, &[])
+        let (document, exit) = document(command.args(["--json", "--progress", "never"]))?;
+        Load::of(&document, exit)
     }
 
-    /// Does the same; `arguments` are those of the load's script, which end the command line.
-    pub(super) fn run_script(command: &mut Command, arguments: &[&str]) -> Result<Load, String> {
-        command.args(["--json", "--progress", "never"]);
-        if !arguments.is_empty() {
-            command.arg("--").args(arguments);
-        }
-        let output = command.output();
-        let Output { status, stdout, stderr } =
-            output.map_err(|e| format!("starting {}: {e}", command.get_program().display()))?;
-        let document = Value::read(&String::from_utf8_lossy(&stdout));
-        document.and_then(|document| Load::of(&document, status.code())).ok_or_else(|| {
-            format!("the generator ({status}): {}", String::from_utf8_lossy(&stderr).trim())
-        })
+    /// Reads the document of a load.
+    pub(super) fn of(document: &Value, exit: Option<i32>) -> Result<Load, String> {
+        Load::read(document, exit).ok_or_else(|| "this is not the document of a load".to_owned())
     }
 
-    /// Reads a document; `None` if it is not that of a load.
-    pub(super) fn of(document: &Value, exit: Option<i32>) -> Option<Load> {
-        let reason = |value: &Value| match value {
-            Value::Text(text) => Some(text.clone()),
-            _ => None,
-        };
-        let gates = document.list("validity.gates").iter();
-        let missed = gates.filter(|gate| !gate.is_true("passed"));
+    fn read(document: &Value, exit: Option<i32>) -> Option<Load> {
+        let list = |name: &str| document["validity"][name].as_array().into_iter().flatten();
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let (counts, generator) = (&document["counts"], &document["generator"]);
+        let missed = list("gates").filter(|gate| gate["passed"] != true);
         Some(Load {
             exit,
-            intended: document.number("counts.intended")? as u64,
-            completed: document.number("counts.completed")? as u64,
-            completed_per_s: document.number("rates_per_s.completed")?,
-            response: quantiles(document, "response_time.")?,
-            lateness_p50: time(document, "lateness.p50_ns")?,
-            lateness_p99: time(document, "lateness.p99_ns")?,
-            gates: missed.filter_map(|gate| gate.text("name").map(str::to_owned)).collect(),
-            reasons: document.list("validity.reasons").iter().filter_map(reason).collect(),
+            intended: counts["intended"].as_u64()?,
+            completed: counts["completed"].as_u64()?,
+            completed_per_s: document["rates_per_s"]["completed"].as_f64()?,
+            response: quantiles(&document["response_time"])?,
+            lateness_p99: time(&document["lateness"]["p99_ns"])?,
+            gates: missed.filter_map(|gate| text(&gate["name"])).collect(),
+            reasons: list("reasons").filter_map(text).collect(),
             noise: Noise {
-                hiccup_p99: time(document, "generator.hiccup.p99_ns").unwrap_or_default(),
-                hiccup_max: time(document, "generator.hiccup_max_ns").unwrap_or_default(),
-                wake_up_p99: time(document, "generator.wake_up_delay.p99_ns").unwrap_or_default(),
-                steal_share: document.number("generator.steal_share"),
+                hiccup_p99: time(&generator["hiccup"]["p99_ns"]).unwrap_or_default(),
+                hiccup_max: time(&generator["hiccup_max_ns"]).unwrap_or_default(),
+                steal_share: generator["steal_share"].as_f64(),
                 others_share: 0.0,
             },
         })
@@ -115,12 +98,21 @@ impl std::fmt::Display for Noise {
     }
 }
 
-pub(super) fn time(document: &Value, path: &str) -> Option<Nanos> {
-    document.number(path).map(|ns| Nanos(ns as u64))
+/// Runs a program to its end; returns the document that it printed, and its exit code.
+pub(super) fn document(command: &mut Command) -> Result<(Value, Option<i32>), String> {
+    let program = command.get_program().display().to_string();
+    let output = command.output().map_err(|error| format!("starting {program}: {error}"))?;
+    let Output { status, stdout, stderr } = output;
+    let document = serde_json::from_slice(&stdout);
+    let said = |_| format!("{program} ({status}): {}", String::from_utf8_lossy(&stderr).trim());
+    Ok((document.map_err(said)?, status.code()))
 }
 
-/// Returns p50, p90 and p99 below a path that ends in a dot, or at the top level.
-pub(super) fn quantiles(document: &Value, path: &str) -> Option<[Nanos; 3]> {
-    let at = |name| time(document, &format!("{path}{name}_ns"));
-    Some([at("p50")?, at("p90")?, at("p99")?])
+pub(super) fn time(document: &Value) -> Option<Nanos> {
+    document.as_u64().map(Nanos)
+}
+
+/// Returns p50, p90 and p99 of a distribution.
+pub(super) fn quantiles(times: &Value) -> Option<[Nanos; 3]> {
+    Some([time(&times["p50_ns"])?, time(&times["p90_ns"])?, time(&times["p99_ns"])?])
 }

@@ -4,14 +4,16 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Lines};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use measure::Nanos;
+use serde_json::Value;
 
-use super::json::Value;
+use crate::processes::{self, signal};
 use crate::programs::Build;
-use crate::repository;
+use crate::{repository, tools};
 
 #[cfg(test)]
 mod tests;
@@ -43,7 +45,7 @@ impl Machine {
         let allowed = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let allowed = allowed_cpus(&allowed);
         let pinned = match allowed[..] {
-            _ if !is_there("taskset") => Err("taskset is missing (package util-linux)"),
+            _ if !tools::has_program("taskset") => Err("taskset is missing (package util-linux)"),
             [server, client, ..] => Ok((server, client)),
             _ => Err("there is only one CPU"),
         };
@@ -67,6 +69,11 @@ impl Machine {
             true => Ok(Machine { benchwright, server: self.server, client: self.client }),
             false => Err(format!("{} is not there: build it first", benchwright.display())),
         }
+    }
+
+    /// Returns the path of another program of the same build.
+    pub(crate) fn program(&self, name: &str) -> PathBuf {
+        self.benchwright.with_file_name(name)
     }
 
     /// Returns a command that runs on the CPU of its side.
@@ -102,12 +109,6 @@ fn allowed_cpus(status: &str) -> Vec<u32> {
         Some(first.trim().parse::<u32>().ok()?..=last.trim().parse::<u32>().ok()?)
     });
     cpus.flatten().collect()
-}
-
-pub(crate) fn is_there(program: &str) -> bool {
-    std::env::var_os("PATH").is_some_and(|path| {
-        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
-    })
 }
 
 /// A process that is killed and waited for when dropped.
@@ -157,15 +158,14 @@ impl Server {
     }
 
     fn signal(&self, name: &str) {
-        let pid = self.process.0.id();
-        repository::succeeds(Command::new("sh").args(["-c", &format!("kill -{name} {pid}")]));
+        signal(name, &[self.process.0.id()]);
     }
 
     /// Ends the server with SIGTERM and returns its log.
     pub(super) fn end(mut self) -> Result<Value, String> {
         self.signal("TERM");
         let log = self.lines.next().and_then(Result::ok).unwrap_or_default();
-        Value::read(&log).ok_or_else(|| format!("the reference server's log is `{log}`"))
+        serde_json::from_str(&log).map_err(|_| format!("the reference server's log is `{log}`"))
     }
 }
 
@@ -174,9 +174,10 @@ impl Server {
 pub(super) fn with_cpu_of_children<T, E>(
     run: impl FnOnce() -> Result<T, E>,
 ) -> Result<(T, Nanos), E> {
-    let before = own_cpu().children;
+    let of_children = || own_ticks()[2..].iter().copied().sum::<Nanos>();
+    let before = of_children();
     let given = run()?;
-    Ok((given, own_cpu().children.saturating_sub(before)))
+    Ok((given, of_children().saturating_sub(before)))
 }
 
 /// The CPU use of other processes during a bench.
@@ -191,7 +192,7 @@ pub(super) struct Others {
 
 impl Others {
     pub(super) fn watch() -> Others {
-        Others { begun: now(), all: cpu_of_all(), own: own_cpu().sum() }
+        Others { begun: now(), all: cpu_of_all(), own: own_cpu() }
     }
 
     /// Returns the time since the watch began.
@@ -203,7 +204,7 @@ impl Others {
     /// since must have ended.
     pub(super) fn share(&self) -> f64 {
         let all = cpu_of_all().saturating_sub(self.all);
-        let own = own_cpu().sum().saturating_sub(self.own);
+        let own = own_cpu().saturating_sub(self.own);
         all.saturating_sub(own).as_secs_f64() / since(self.begun).as_secs_f64()
     }
 }
@@ -229,42 +230,31 @@ impl Cpu {
         self.kernel += other.kernel;
     }
 
+    /// Returns the CPU time since an earlier moment.
+    pub(super) fn since(self, before: Cpu) -> Cpu {
+        Cpu {
+            all: self.all.saturating_sub(before.all),
+            user: self.user.saturating_sub(before.user),
+            kernel: self.kernel.saturating_sub(before.kernel),
+        }
+    }
+
     /// Returns the CPU time of a process and of all that it started, including ended ones.
     pub(super) fn of(pid: u32) -> Option<Cpu> {
         let process = Path::new("/proc").join(pid.to_string());
         let stat = fs::read_to_string(process.join("stat")).ok()?;
         let [user, kernel, user_of_ended, kernel_of_ended] = ticks(&stat)?;
         let ended = user_of_ended + kernel_of_ended;
-        let (mut exact, mut started) = (ended, Vec::new());
+        let mut exact = ended;
         for thread in fs::read_dir(process.join("task")).ok()?.flatten() {
-            let read = |name| fs::read_to_string(thread.path().join(name)).unwrap_or_default();
-            let first = |text: &str| text.split_whitespace().next()?.parse().ok().map(Nanos);
-            exact += first(&read("schedstat")).unwrap_or_default();
-            let children = read("children");
-            started.extend(children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+            let times = fs::read_to_string(thread.path().join("schedstat")).unwrap_or_default();
+            let first = || times.split_whitespace().next()?.parse().ok().map(Nanos);
+            exact += first().unwrap_or_default();
         }
         let mut cpu =
             Cpu { all: exact, user: user + user_of_ended, kernel: kernel + kernel_of_ended };
-        started.into_iter().filter_map(Cpu::of).for_each(|child| cpu.add(child));
+        processes::children(pid).into_iter().filter_map(Cpu::of).for_each(|child| cpu.add(child));
         Some(cpu)
-    }
-}
-
-/// The CPU time of a process in clock ticks, and of its children that were waited for.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Ticks {
-    own: Nanos,
-    children: Nanos,
-}
-
-impl Ticks {
-    fn sum(self) -> Nanos {
-        self.own + self.children
-    }
-
-    fn read(stat: &str) -> Option<Ticks> {
-        let [user, kernel, user_of_children, kernel_of_children] = ticks(stat)?;
-        Some(Ticks { own: user + kernel, children: user_of_children + kernel_of_children })
     }
 }
 
@@ -285,9 +275,38 @@ pub(super) fn ready(process: &mut Process) -> Option<(Lines<BufReader<ChildStdou
     Some((lines, url))
 }
 
-fn own_cpu() -> Ticks {
+/// The longest time that a server may take to start.
+const LONGEST_START: Nanos = Nanos::from_secs(20);
+
+/// Returns a port on which nobody listens, below the ports that the kernel gives to connections.
+pub(super) fn free_port() -> u16 {
+    let first = 20_000 + (std::process::id() % 12_000) as u16;
+    let mut ports = (first..32_000).chain(20_000..first);
+    ports.find(|port| !listens(*port)).expect("nobody has 12,000 servers")
+}
+
+fn listens(port: u16) -> bool {
+    TcpStream::connect(("127.0.0.1", port)).is_ok()
+}
+
+pub(super) fn wait_until_it_listens(port: u16, name: &str) -> Result<(), String> {
+    let begun = now();
+    while !listens(port) {
+        if LONGEST_START < since(begun) {
+            return Err(format!("{name} does not listen on port {port}"));
+        }
+        sleep(Nanos::from_millis(10));
+    }
+    Ok(())
+}
+
+fn own_ticks() -> [Nanos; 4] {
     let stat = fs::read_to_string("/proc/self/stat").expect("Linux has the stat of this process");
-    Ticks::read(&stat).expect("the kernel writes numbers")
+    ticks(&stat).expect("the kernel writes numbers")
+}
+
+fn own_cpu() -> Nanos {
+    own_ticks().into_iter().sum()
 }
 
 /// Returns the CPU time of all processes; an ended process counts for the one that waited for it.
@@ -297,7 +316,7 @@ fn cpu_of_all() -> Nanos {
         entry.file_name().to_str()?.parse::<u32>().ok()?;
         fs::read_to_string(entry.path().join("stat")).ok()
     });
-    stats.filter_map(|stat| Ticks::read(&stat)).map(Ticks::sum).sum()
+    stats.filter_map(|stat| ticks(&stat)).flatten().sum()
 }
 
 #[expect(clippy::disallowed_methods, reason = "a bench measures real time")]

@@ -7,12 +7,6 @@ use std::process::Command;
 use super::goal::Finding;
 use crate::{peers, repository};
 
-#[cfg(test)]
-mod tests;
-
-/// The title of the notes about the load engine.
-pub(super) const LOAD: &str = "The load engine compared with others";
-
 /// Adds a section; a new file begins with the title, the machine and all versions.
 pub(super) fn add(
     path: &Path,

@@ -3,33 +3,26 @@
 use std::fs;
 use std::path::PathBuf;
 
+use tempfile::TempDir;
+
 use super::machine;
 
 /// It is removed when dropped.
-pub(super) struct Scratch(PathBuf);
+pub(super) struct Scratch(TempDir);
 
 impl Scratch {
-    /// Makes the folder of a bench.
-    pub(super) fn make(bench: &str) -> Result<Scratch, String> {
-        let path = machine::scratch().join(format!("{bench}-{}", std::process::id()));
-        fs::create_dir_all(&path).map_err(|error| format!("making {}: {error}", path.display()))?;
-        Ok(Scratch(path))
+    pub(super) fn make() -> Result<Scratch, String> {
+        let folder = TempDir::new_in(machine::scratch());
+        folder.map(Scratch).map_err(|error| format!("making a folder: {error}"))
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.0.path().join(name)
     }
 
     pub(super) fn write(&self, name: &str, text: &str) -> Result<PathBuf, String> {
         let path = self.path(name);
         fs::write(&path, text).map_err(|error| format!("writing {}: {error}", path.display()))?;
         Ok(path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // A folder that stays does no harm.
-        let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -157,7 +157,7 @@ fn measure(
     let load = Load::run(&mut command)?;
     drop(loops);
     let log = server.end()?;
-    let late_p99 = load::time(&log, "late_p99_ns").ok_or("the server's log has no lateness")?;
+    let late_p99 = load::time(&log["late_p99_ns"]).ok_or("the server's log has no lateness")?;
     Ok(Trial { load: load.beside(&others), late_p99 })
 }
 

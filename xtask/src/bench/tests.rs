@@ -1,34 +1,25 @@
 use super::*;
 
 #[test]
-fn a_bench_has_a_default_number_of_attempts_that_options_change() {
-    let attempts = Attempts { most: 20, last_good: 20, enough: 15, spare: 0 };
-    assert_eq!(read(&["calibration"]), Some(vec![Bench::Calibration { attempts }]));
-    let load =
-        Extent { pairs: 3, quick: false, only: Some("k6".to_owned()), before: None, note: None };
-    assert_eq!(read(&["load", "--pairs", "3", "--only", "k6"]), Some(vec![Bench::Load(load)]));
-    assert_eq!(read(&["load", "--quick"]), Some(vec![Bench::Load(Extent::QUICK)]));
-    let note = Some(PathBuf::from("a.md"));
-    assert_eq!(
-        read(&["timers", "--note", "a.md"]),
-        Some(vec![Bench::Timers { attempts: 5, note }])
-    );
-    assert_eq!(
-        read(&["kill", "--simulated", "9"]),
-        Some(vec![Bench::Kill { runs: 20, simulated: 9 }])
-    );
-    assert_eq!(
-        read(&["starved", "--undisturbed", "1", "--trials", "2"]),
-        Some(vec![Bench::Starved { trials: 2, undisturbed: Attempts::all(1, 1) }])
-    );
-    assert_eq!(read(&["self-test"]), Some(vec![Bench::SelfTest { attempts: 20 }]));
-    assert_eq!(read(&["hostile"]), Some(vec![Bench::Hostile]));
-    assert_eq!(read(&["lab", "--trials", "5"]), Some(vec![Bench::Lab { trials: 5 }]));
-    assert_eq!(
-        read(&["compare", "--slower", "3"]),
-        Some(vec![Bench::Compare { equal: 100, slower: 3, note: None }])
-    );
-    assert_eq!(read(&["--quick"]), Some(QUICK.to_vec()));
+fn a_bench_is_read_with_its_options() {
+    let (bench, options) = read(&["load", "--quick", "--only", "k6", "--note", "a.md"]).unwrap();
+    assert_eq!((bench.name, options.text("--quick")), ("load", Some("")));
+    assert_eq!(options.text("--only"), Some("k6"));
+    assert_eq!(options.path("--note"), Some(Path::new("a.md")));
+    let (_, options) = read(&["kill", "--simulated", "9"]).unwrap();
+    assert_eq!((options.count("--simulated", 200), options.count("--runs", 20)), (9, 20));
+    for name in ["hotel", "users", "social", "channel", "receive"] {
+        let words = [name, "--before", "old", "--attempts", "5"];
+        assert!(read(&words).is_some(), "{name}");
+    }
+}
+
+#[test]
+fn each_bench_is_in_the_usage() {
+    for Bench { name, options, .. } in &BENCHES {
+        let known = |word: &str| USAGE.split([' ', ',', '[', ']', '\n']).any(|one| one == word);
+        assert!(known(name) && options.iter().all(|(option, _)| known(option)), "{name}");
+    }
 }
 
 #[test]
@@ -46,16 +37,10 @@ fn unknown_words_are_refused() {
         &["load", "--pairs", "many"],
         &["load", "--runs", "3"],
         &["load", "--only", "nothing"],
-        &["timers", "--quick"],
+        &["hotel", "--quick"],
         &["--quick", "--pairs", "3"],
     ];
     for words in wrong {
-        assert_eq!(read(words), None, "{words:?}");
+        assert!(read(words).is_none(), "{words:?}");
     }
-}
-
-#[test]
-fn a_summary_is_the_median_and_the_range() {
-    let summary = summary::Summary::of(&[1.2, 1.0, 1.5]);
-    assert_eq!(summary.to_string(), "median 1.200 (1.000 … 1.500)");
 }

@@ -5,8 +5,9 @@ use report::drawing::{Axis, Drawing, Quantity, Series, Shape};
 use results::Load;
 
 use super::run::{self, Printed};
-use super::{Measured, has_wrk, page};
+use super::{Measured, page};
 use crate::bench::machine::{Machine, Server};
+use crate::tools;
 
 const ARGUMENTS: &str = "-t2 -c16 -d3s -L";
 const TURNS: usize = 3;
@@ -17,7 +18,7 @@ pub(super) fn measure(machine: &Machine) -> Result<Measured, String> {
     let mut ours: Vec<(Printed, Load)> = Vec::new();
     let server = Server::start(machine, &["--delay", "exponential:1ms"])?;
     for _ in 0..TURNS {
-        if has_wrk() {
+        if tools::has_program("wrk") {
             theirs.push(run::wrk(machine, &server, ARGUMENTS, None)?);
         }
         let (output, load) = run::as_original(machine, &server, &format!("wrk {ARGUMENTS}"), None)?;
@@ -43,12 +44,8 @@ pub(super) fn measure(machine: &Machine) -> Result<Measured, String> {
 }
 
 fn row(name: &str, printed: &Printed) -> Vec<String> {
-    let at = |level: f64| {
-        let found = printed.percentiles.iter().find(|(l, _)| (l - level).abs() < 1e-9);
-        found.map_or("–".to_owned(), |(_, time)| time.to_string())
-    };
     let mut row = vec![name.to_owned(), format!("{}/s", grouped(printed.completed_per_s))];
-    row.extend(LEVELS.map(at));
+    row.extend(LEVELS.map(|level| printed.at(level)));
     row.push(printed.max.to_string());
     row
 }

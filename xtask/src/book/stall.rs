@@ -9,8 +9,9 @@ use report::drawing::{Axis, Drawing, Quantity, Series, Shape};
 use results::Load;
 
 use super::run::{self, Printed, Stall};
-use super::{Measured, has_wrk, page};
+use super::{Measured, page};
 use crate::bench::machine::{Machine, Server};
+use crate::tools;
 
 #[cfg(test)]
 mod tests;
@@ -56,7 +57,7 @@ pub(super) fn measure(machine: &Machine) -> Result<Measured, String> {
     rows.insert(2, row("the same, service time", open.total.rates_per_s.completed, &service));
 
     let mut wrk = None;
-    if has_wrk() {
+    if tools::has_program("wrk") {
         let printed = run::wrk(machine, &server, WRK, Some(STALL))?;
         rows.push(row_of(&format!("`wrk {WRK}`"), &printed));
         wrk = Some(printed);
@@ -98,10 +99,7 @@ fn row(name: &str, completed_per_s: f64, times: &Histogram) -> Vec<String> {
 
 /// Returns a row of wrk's output, which has neither the p99.9 nor the number of slow requests.
 fn row_of(name: &str, printed: &Printed) -> Vec<String> {
-    let at = |level: f64| {
-        let found = printed.percentiles.iter().find(|(l, _)| (l - level).abs() < 1e-9);
-        found.map_or("–".to_owned(), |(_, time)| time.to_string())
-    };
+    let at = |level: f64| printed.at(level);
     let none = || "–".to_owned();
     let rate = format!("{}/s", grouped(printed.completed_per_s));
     let max = printed.max.to_string();

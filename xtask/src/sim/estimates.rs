@@ -7,7 +7,7 @@ use measure::estimate::{mean, moments};
 
 use super::searches::{Estimated, INTERVAL, Shape, System, quantile_of};
 use super::slowed::{Machine, Rule, Slowing, adaptive_from_below};
-use super::{Bounds, Extent, Figure, Goal, Rate, each};
+use super::{Extent, Figure, Goal, Rate, each};
 
 /// The standard deviations of the capacity from trial to trial that were measured, and the widest interval
 /// at each.
@@ -57,11 +57,8 @@ fn row(shape: Shape, noise: f64, widest: Option<f64>, machine: Machine, extent: 
         share => format!("{:.0} % {}", 100.0 * share, machine.slowing.name()),
     };
     let of = format!("estimate, {}, noise {:.1} %, {slowed}", shape.name(), 100.0 * noise);
-    let line = |what: &str, value: f64, must: Option<f64>| Figure {
-        what: format!("{of}: {what}"),
-        value,
-        goal: must.map_or(Goal::None, |must| Goal::AtMost(Bounds { must, stretch: None })),
-        seeds: Vec::new(),
+    let line = |what: &str, value: f64, must: Option<f64>| {
+        Figure::of(format!("{of}: {what}"), value, must.map_or(Goal::None, Goal::most))
     };
     // Figures far from the limit, or that hardly follow the load, leave the noise to the verdicts.
     let widest = widest.filter(|_| !matches!(shape, Shape::Cliff | Shape::Plateau));

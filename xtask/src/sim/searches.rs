@@ -5,7 +5,7 @@ use measure::estimate::{mean, moments};
 use measure::search::{Bounds, Bracket, Search, Seen, Step, Strategy, next};
 use measure::{Random, Rate};
 
-use super::{Bounds as Limits, Extent, Figure, Goal, SHOWN_SEEDS, each};
+use super::{Extent, Figure, Goal, SHOWN_SEEDS, each};
 
 /// The standard deviation of the logarithm of the capacity from trial to trial: on a machine of one's own,
 /// and on a shared one. The measured speed of the machine explains one half of the variance.
@@ -192,22 +192,31 @@ impl Estimated {
     }
 }
 
-/// Simulates one search.
-fn search(system: &System, search: &Search, random: &mut Random) -> Found {
-    let mut found = Found::of(system);
+/// Simulates one search, whose trials `met` makes; returns the capacity, 0 without an answer.
+pub(super) fn search(search: &Search, mut met: impl FnMut(Rate) -> bool) -> f64 {
     let mut seen = Vec::new();
     loop {
         match next(search, &seen) {
-            Step::Try { load, .. } => {
-                let passed = found.add(&system.drawn(load.as_per_second(), random), load);
-                seen.push(Seen { load, passed });
-            }
-            Step::Found(Bracket { lower, .. }) => {
-                found.error = lower.map_or(0.0, Rate::as_per_second) / system.capacity - 1.0;
-                return found;
-            }
+            Step::Try { load, .. } => seen.push(Seen { load, passed: met(load) }),
+            Step::Found(Bracket { lower, .. }) => return lower.map_or(0.0, Rate::as_per_second),
         }
     }
+}
+
+/// Simulates a sweep in steps of 1,000/s, up to the first load that misses the SLO twice.
+pub(super) fn sweep(mut met: impl FnMut(Rate) -> bool) -> f64 {
+    let mut best = 0.0;
+    for load in (0..).map(|step| RANGE.0 + 1_000.0 * f64::from(step)) {
+        if !met(rate(load)) && !met(rate(load)) {
+            break;
+        }
+        best = load;
+    }
+    best
+}
+
+pub(super) fn rate(per_s: f64) -> Rate {
+    Rate::per_second(per_s).expect("loads are positive")
 }
 
 impl Found {
@@ -228,21 +237,6 @@ impl Found {
     fn count(&self) -> f64 {
         self.trials.len() as f64
     }
-}
-
-/// Simulates a sweep in steps of 1,000/s, up to the first load that misses the SLO twice.
-fn sweep(system: &System, random: &mut Random) -> Found {
-    let mut found = Found::of(system);
-    let mut best = 0.0;
-    for load in (0..).map(|step| RANGE.0 + 1_000.0 * f64::from(step)) {
-        let rate = Rate::per_second(load).expect("loads are positive");
-        let met = (0..2).any(|_| found.add(&system.drawn(load, random), rate));
-        if !met {
-            break;
-        }
-        best = load;
-    }
-    Found { error: best / system.capacity - 1.0, ..found }
 }
 
 pub(super) const INSIDE: f64 = 1.03;
@@ -274,19 +268,20 @@ impl Kind {
     }
 
     fn run(self, system: &System, random: &mut Random) -> Found {
-        let rate = |per_s| Rate::per_second(per_s).expect("loads are positive");
+        let mut found = Found::of(system);
+        let met = |load: Rate| found.add(&system.drawn(load.as_per_second(), random), load);
         let range = Bounds::Range(rate(RANGE.0), rate(RANGE.1));
         let adaptive = Strategy::Adaptive { confirm: 2 };
-        let (bounds, strategy) = match self {
-            Kind::Adaptive => (range, adaptive),
-            Kind::AdaptiveUnknown => {
-                (Bounds::Unknown { start: rate(10_000.0), factor: 2.0 }, adaptive)
-            }
-            Kind::Bisect => (range, Strategy::Bisect),
-            Kind::Mlr => (range, Strategy::Mlr { first_to: 3 }),
-            Kind::Sweep => return sweep(system, random),
+        let of = |bounds, strategy| Search { bounds, strategy, precision: PRECISION };
+        let unknown = Bounds::Unknown { start: rate(10_000.0), factor: 2.0 };
+        let capacity = match self {
+            Kind::Adaptive => search(&of(range, adaptive), met),
+            Kind::AdaptiveUnknown => search(&of(unknown, adaptive), met),
+            Kind::Bisect => search(&of(range, Strategy::Bisect), met),
+            Kind::Mlr => search(&of(range, Strategy::Mlr { first_to: 3 }), met),
+            Kind::Sweep => sweep(met),
         };
-        search(system, &Search { bounds, strategy, precision: PRECISION }, random)
+        Found { error: capacity / system.capacity - 1.0, ..found }
     }
 }
 
@@ -311,11 +306,9 @@ fn simulated(kind: Kind, shape: Shape, noise: f64, first: u64, searches: u64) ->
 /// Returns the figures of adaptive searches on a shared machine.
 fn on_shared(shape: Shape, extent: Extent) -> Vec<Figure> {
     let found = simulated(Kind::AdaptiveUnknown, shape, SHARED_SD, extent.first, extent.estimates);
-    let line = |what: &str, value: f64| Figure {
-        what: format!("search, {}, shared machine: {what}", shape.name()),
-        value,
-        goal: Goal::None,
-        seeds: Vec::new(),
+    let line = |what: &str, value: f64| {
+        let what = format!("search, {}, shared machine: {what}", shape.name());
+        Figure::of(what, value, Goal::None)
     };
     let logs: Vec<f64> = found.iter().map(|found| 100.0 * found.error.max(-0.9).ln_1p()).collect();
     let mut lines = vec![
@@ -348,7 +341,7 @@ fn on_shared(shape: Shape, extent: Extent) -> Vec<Figure> {
 fn lines(shape: Shape, kind: Kind, first: u64, found: &[Found], sweep_s: f64) -> Vec<Figure> {
     let is_adaptive = matches!(kind, Kind::Adaptive | Kind::AdaptiveUnknown);
     let goal = |holds: bool, most: f64| match is_adaptive && holds {
-        true => Goal::AtMost(Limits { must: most, stretch: None }),
+        true => Goal::most(most),
         false => Goal::None,
     };
     let tuned = matches!(shape, Shape::Queue | Shape::Cliff);
@@ -360,11 +353,8 @@ fn lines(shape: Shape, kind: Kind, first: u64, found: &[Found], sweep_s: f64) ->
     // A search without an answer is off by 100 %, which has no logarithm.
     let logs = found.iter().map(|found| 100.0 * found.error.ln_1p());
     let logs: Vec<f64> = logs.filter(|log| log.is_finite()).collect();
-    let line = |what: &str, value: f64, goal: Goal| Figure {
-        what: format!("search, {}, {}: {what}", shape.name(), kind.name()),
-        value,
-        goal,
-        seeds: Vec::new(),
+    let line = |what: &str, value: f64, goal: Goal| {
+        Figure::of(format!("search, {}, {}: {what}", shape.name(), kind.name()), value, goal)
     };
     let trials = if kind == Kind::Adaptive { 15.0 } else { 25.0 };
     let time = if shape == Shape::Cliff { 45.0 } else { 75.0 };

@@ -4,12 +4,12 @@
 
 use measure::capacity::Trial;
 use measure::estimate::mean;
-use measure::search::{Bounds, Search, Seen, Step, Strategy, next};
+use measure::search::{Bounds, Search, Strategy};
 use measure::{Random, Rate};
 use results::evidence::{self, AtBounds, Evidence, Fitness, Question};
 
-use super::searches::{CAPACITY_SD, PRECISION, RANGE, Shape, System, quantile_of};
-use super::{Bounds as Limits, Extent, Figure, Goal, each};
+use super::searches::{self, CAPACITY_SD, PRECISION, RANGE, Shape, System, quantile_of, rate};
+use super::{Extent, Figure, Goal, each};
 
 /// The mean of the logarithm by which a disturbance lowers the capacity, and of that by which it
 /// raises the p99 besides.
@@ -153,40 +153,22 @@ pub(super) fn adaptive_from_below(system: &System, machine: Machine, random: &mu
     adaptive_in(bounds, system, machine, random)
 }
 
-fn rate(per_s: f64) -> Rate {
-    Rate::per_second(per_s).expect("loads are positive")
-}
-
 fn adaptive_in(bounds: Bounds, system: &System, machine: Machine, random: &mut Random) -> Found {
     let strategy = Strategy::Adaptive { confirm: 2 };
     let search = Search { bounds, strategy, precision: PRECISION };
-    let (mut seen, mut found) = (Vec::new(), Found::new());
-    loop {
-        match next(&search, &seen) {
-            Step::Try { load, .. } => {
-                let passed = found.add(|| machine.trial(system, load, Question::Capacity, random));
-                seen.push(Seen { load, passed });
-            }
-            Step::Found(bracket) => {
-                let lower = bracket.lower.map_or(0.0, Rate::as_per_second);
-                return Found { error: lower / system.capacity - 1.0, ..found };
-            }
-        }
-    }
+    let mut found = Found::new();
+    let capacity = searches::search(&search, |load| {
+        found.add(|| machine.trial(system, load, Question::Capacity, random))
+    });
+    Found { error: capacity / system.capacity - 1.0, ..found }
 }
 
-/// Simulates a sweep in steps of 1,000/s, up to the first load that misses the SLO twice.
 fn sweep(system: &System, machine: Machine, random: &mut Random) -> Found {
-    let (mut best, mut found) = (0.0, Found::new());
-    for load in (0..).map(|step| RANGE.0 + 1_000.0 * f64::from(step)) {
-        let question = Question::CapacityAndRate;
-        let mut met = || found.add(|| machine.trial(system, rate(load), question, random));
-        if !met() && !met() {
-            break;
-        }
-        best = load;
-    }
-    Found { error: best / system.capacity - 1.0, ..found }
+    let mut found = Found::new();
+    let capacity = searches::sweep(|load| {
+        found.add(|| machine.trial(system, load, Question::CapacityAndRate, random))
+    });
+    Found { error: capacity / system.capacity - 1.0, ..found }
 }
 
 type Kind = fn(&System, Machine, &mut Random) -> Found;
@@ -226,11 +208,9 @@ fn found(shape: Shape, search: Kind, machine: Machine, extent: Extent) -> Vec<Fo
 fn lines(of: &str, rule: Rule, found: &[Found], compared: Option<&[Found]>) -> Vec<Figure> {
     let attempts = quantile_of(found, 0.5, |found| found.attempts);
     let all = |found: &[Found]| found.iter().map(|found| found.attempts).sum::<f64>();
-    let line = |what: &str, value: f64, must: Option<f64>| Figure {
-        what: format!("{of}, {}: {what}", rule.name()),
-        value,
-        goal: must.map_or(Goal::None, |must| Goal::AtMost(Limits { must, stretch: None })),
-        seeds: Vec::new(),
+    let line = |what: &str, value: f64, must: Option<f64>| {
+        let what = format!("{of}, {}: {what}", rule.name());
+        Figure::of(what, value, must.map_or(Goal::None, Goal::most))
     };
     let most = |value: fn(&[Found]) -> f64, more: f64| {
         compared.map(|compared| ((value(compared) + more) * 100.0).round() / 100.0)

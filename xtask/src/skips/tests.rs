@@ -22,12 +22,3 @@ fn in_ci_a_test_may_not_skip_for_peers_that_are_given() {
 fn elsewhere_skips_are_reported_but_not_refused() {
     assert_eq!(refused(SKIPS, false, true), [""; 0]);
 }
-
-#[test]
-fn the_file_begins_empty_and_is_gone_at_the_end() {
-    let file = File::create();
-    let path = file.path().to_owned();
-    assert_eq!(file.read(), "");
-    drop(file);
-    assert!(!path.exists());
-}

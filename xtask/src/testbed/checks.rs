@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::cluster::{Cluster, differences};
 use super::{Standing, benchwright, up};
+use crate::bench::machine::{self, now};
 use crate::journal;
 use crate::programs::Build;
 
@@ -253,11 +254,18 @@ const CHARTS: [(&str, &str); 8] = [
 ];
 
 fn charts(bed: &Bed) -> Result<String, String> {
-    let helm = |words: &[&str]| bed.cluster.output(bed.cluster.command("helm").args(words));
     let mut objects = 0;
     for (chart, set) in CHARTS {
-        helm(&["lint", "--strict", chart, "--set", set])?;
-        let text = helm(&["template", "test", chart, "--namespace", "default", "--set", set])?;
+        bed.cluster.helm(&["lint", "--strict", chart, "--set", set])?;
+        let text = bed.cluster.helm(&[
+            "template",
+            "test",
+            chart,
+            "--namespace",
+            "default",
+            "--set",
+            set,
+        ])?;
         let file = bed.file("chart.yaml", &text)?;
         let dry = ["apply", "--dry-run=server", "--namespace", "default", "--filename", &file];
         objects += bed.cluster.kubectl(&dry)?.lines().count();
@@ -273,10 +281,9 @@ fn charts(bed: &Bed) -> Result<String, String> {
 const INSTANCES: [&str; 2] = ["hotel-res1", "hotel-res2"];
 
 fn guide(bed: &Bed) -> Result<String, String> {
-    let helm = |words: &[&str]| bed.cluster.output(bed.cluster.command("helm").args(words));
     let mut urls = Vec::new();
     for namespace in INSTANCES {
-        helm(&[
+        bed.cluster.helm(&[
             "install",
             "test",
             CHART,
@@ -317,7 +324,7 @@ fn guide(bed: &Bed) -> Result<String, String> {
     wrk2.args(["experiments/hotel-mixed.lua", "-t", "2", "-c", "32", "-d", "15", "-R", "200"]);
     let printed = bed.cluster.output(wrk2.args(&urls));
     for namespace in INSTANCES {
-        helm(&["uninstall", "test", "--wait", "-n", namespace])?;
+        bed.cluster.helm(&["uninstall", "test", "--wait", "-n", namespace])?;
         bed.cluster.kubectl(&["delete", "namespace", namespace])?;
     }
     let printed = printed?;
@@ -333,8 +340,13 @@ const SLO: &str = "slo=[{metric: p99, max: 2s}, {metric: failures, max: 1%}]";
 
 /// Returns the words of a run of `hello.yaml` on the cluster.
 fn hello<'a>(settings: &[&'a str]) -> Vec<&'a str> {
-    let settings = [SLO].iter().chain(settings).flat_map(|setting| ["--set", setting]);
-    ["experiments/hello.yaml", "--profile", "cluster"].into_iter().chain(settings).collect()
+    words("experiments/hello.yaml", &[&[SLO], settings].concat())
+}
+
+/// Returns the words of a run on the cluster.
+fn words<'a>(spec: &'a str, settings: &[&'a str]) -> Vec<&'a str> {
+    let settings = settings.iter().flat_map(|setting| ["--set", setting]);
+    [spec, "--profile", "cluster"].into_iter().chain(settings).collect()
 }
 
 /// The number of loads whose start is measured.
@@ -432,8 +444,7 @@ fn overhead(bed: &Bed) -> Result<String, String> {
         let settings = ["search=null", "load.rate=300/s", trials];
         let out = bed.run_anyhow(name, &hello(&settings))?;
         let took = since(begun);
-        let journal = fs::read(out.join("journal.jsonl")).unwrap_or_default();
-        Ok::<_, String>((took, journal::count(&journal) as f64))
+        Ok::<_, String>((took, journal::count(&journal::read(&out)) as f64))
     };
     let (one, trials_of_one) = measured("one", "repeat.trials=1")?;
     let (many, trials_of_many) = measured("many", "repeat.trials=10")?;
@@ -463,16 +474,10 @@ fn summary(out: &Path) -> Result<String, String> {
     Ok(answer.map(|answer| answer.summary).unwrap_or_default())
 }
 
-#[expect(clippy::disallowed_methods, reason = "runs on the cluster take real time")]
-fn now() -> std::time::Instant {
-    std::time::Instant::now()
-}
-
 fn since(begun: std::time::Instant) -> f64 {
-    (now() - begun).as_secs_f64()
+    machine::since(begun).as_secs_f64()
 }
 
-#[expect(clippy::disallowed_methods, reason = "what happens on the cluster takes real time")]
 fn pause(seconds: f64) {
-    std::thread::sleep(std::time::Duration::from_secs_f64(seconds));
+    machine::sleep(Nanos::from_secs_f64(seconds));
 }

@@ -71,6 +71,10 @@ impl Cluster {
         self.output(self.command("kubectl").args(words))
     }
 
+    pub(super) fn helm(&self, words: &[&str]) -> Result<String, String> {
+        self.output(self.command("helm").args(words))
+    }
+
     /// Returns the names of all API objects, except those that the cluster itself makes all the time.
     pub(super) fn objects(&self) -> Result<BTreeSet<String>, String> {
         let kinds = self.kubectl(&["api-resources", "--verbs=list", "--output=name"])?;

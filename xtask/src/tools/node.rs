@@ -13,12 +13,10 @@ const FILES: [&str; 2] = ["package.json", "package-lock.json"];
 
 /// Returns true if the current packages are installed.
 pub(super) fn is_there() -> bool {
+    let (folder, from) = (folder(), repository::root().join(PACKAGES));
     // npm writes this file last.
-    folder().join("node_modules/.package-lock.json").is_file()
-        && FILES.iter().all(|name| {
-            let wanted = fs::read(repository::root().join(PACKAGES).join(name));
-            matches!((fs::read(folder().join(name)), wanted), (Ok(a), Ok(b)) if a == b)
-        })
+    folder.join("node_modules/.package-lock.json").is_file()
+        && FILES.iter().all(|name| repository::are_equal(&folder.join(name), &from.join(name)))
 }
 
 /// Installs them; `is_there` shows whether that succeeded.

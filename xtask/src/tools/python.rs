@@ -13,9 +13,8 @@ const REQUIREMENTS: &str = "xtask/src/tools/requirements.txt";
 
 /// Returns true if it is installed with the current requirements.
 pub(super) fn is_there() -> bool {
-    let installed = fs::read(folder().join("requirements.txt"));
-    let wanted = fs::read(repository::root().join(REQUIREMENTS));
-    matches!((installed, wanted), (Ok(installed), Ok(wanted)) if installed == wanted)
+    let wanted = repository::root().join(REQUIREMENTS);
+    repository::are_equal(&folder().join("requirements.txt"), &wanted)
 }
 
 /// Installs it; `is_there` shows whether that succeeded.

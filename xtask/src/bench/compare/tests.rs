@@ -6,7 +6,7 @@ fn compared(verdict: &str, blocks: u32) -> Compared {
             {{"metric": "p50", "effect": 1.05, "p": 0.4, "blocks": 5}},
             {{"metric": "p99", "effect": null, "p": 0.03, "blocks": {blocks}}}]}}"#
     );
-    Compared::read(&Value::read(&document).unwrap()).unwrap()
+    Compared::read(&serde_json::from_str(&document).unwrap()).unwrap()
 }
 
 #[test]

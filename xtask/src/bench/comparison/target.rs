@@ -1,10 +1,7 @@
 //! The target of a comparison: a server that is started for one run and ended after it.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
-
-use measure::Nanos;
 
 use super::super::machine::{self, Machine, Process, Server, Side};
 
@@ -51,7 +48,7 @@ impl Serving {
     /// Ends the server; returns how many requests it saw, if it reports that.
     pub(super) fn end(self) -> Result<Option<f64>, String> {
         match self {
-            Serving::Reference(server) => Ok(server.end()?.number("requests")),
+            Serving::Reference(server) => Ok(server.end()?["requests"].as_f64()),
             Serving::Nginx { .. } => Ok(None),
         }
     }
@@ -62,8 +59,8 @@ impl Serving {
 fn nginx(machine: &Machine, scheme: &str, listening: &str) -> Result<Serving, String> {
     let folder = machine::scratch();
     let path = folder.display();
-    let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
-    let address = free.map_err(|error| format!("looking for a free port: {error}"))?;
+    let port = machine::free_port();
+    let address = format!("127.0.0.1:{port}");
     let config = format!(
         "daemon off; master_process off; pid \"{path}/nginx.pid\"; error_log stderr crit;\n\
          worker_rlimit_nofile 16384; events {{ worker_connections 8192; }}\n\
@@ -78,13 +75,8 @@ fn nginx(machine: &Machine, scheme: &str, listening: &str) -> Result<Serving, St
     let mut command = machine.command(Side::Server, "nginx");
     command.arg("-p").arg(&folder).arg("-c").arg(&file);
     let process = Process::start(command.stdin(Stdio::null()))?;
-    for _ in 0..500 {
-        if TcpStream::connect(address).is_ok() {
-            return Ok(Serving::Nginx { url: format!("{scheme}://{address}/"), _process: process });
-        }
-        machine::sleep(Nanos::from_millis(10));
-    }
-    Err("nginx did not become ready".to_owned())
+    machine::wait_until_it_listens(port, "nginx")?;
+    Ok(Serving::Nginx { url: format!("{scheme}://{address}/"), _process: process })
 }
 
 /// Makes a certificate, and returns nginx's directives for it.

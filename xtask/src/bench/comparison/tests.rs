@@ -1,22 +1,6 @@
 use super::*;
 
 #[test]
-fn a_row_names_both_sides_the_target_and_the_connections() {
-    let what = |group: &str| {
-        let row = ROWS.iter().find(|row| row.group == group).unwrap();
-        row.what(row.connections[0])
-    };
-    assert_eq!(what("wrk"), "wrk, reference server, 16 connections");
-    assert_eq!(what("nginx"), "wrk, nginx, 16 connections");
-    assert_eq!(what("tls"), "wrk, https on nginx, 64 connections");
-    assert_eq!(what("script"), "wrk with a script, reference server, 64 connections");
-    assert_eq!(
-        what("io"),
-        "--closed --io uring compared with --closed --io epoll, reference server, 16 connections"
-    );
-}
-
-#[test]
 fn a_quick_run_needs_only_what_the_distribution_has() {
     let rows: Vec<&str> =
         ROWS.iter().filter(|row| Extent::QUICK.holds(row)).map(|row| row.group).collect();
@@ -30,12 +14,6 @@ fn a_peer_without_a_registry_or_without_a_goal_may_be_missing() {
     let may = |group: &str| ROWS.iter().find(|row| row.group == group).unwrap().may_be_missing();
     assert!(may("vegeta") && may("io"));
     assert!(!may("k6") && !may("wrk"));
-}
-
-#[test]
-fn a_placeholder_is_replaced_after_the_words_are_cut() {
-    let places = [("{root}", "/a b".to_owned()), ("{url}", "http://x/".to_owned())];
-    assert_eq!(filled("-s {root}/c.lua\n {url}", &places), ["-s", "/a b/c.lua", "http://x/"]);
 }
 
 #[test]

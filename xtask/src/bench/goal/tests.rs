@@ -9,7 +9,7 @@ fn a_bound_is_met_by_a_figure_equal_to_it() {
     let lateness = Goal::at_most(10.0, 2.0);
     assert!(lateness.is_met(10.0) && !lateness.is_met(10.1));
     assert_eq!(lateness.verdict(2.5), "must ≤ 10 met, stretch ≤ 2 missed");
-    let oha = Goal::AtLeast(Bounds { must: 3.0, stretch: None });
+    let oha = Goal::least(3.0);
     assert_eq!(oha.verdict(2.0), "must ≥ 3 missed");
     assert!(Goal::None.is_met(0.0));
 }

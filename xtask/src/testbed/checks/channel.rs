@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use results::journal::{Entry, Purpose};
 
-use super::{Bed, check_of, entries};
+use super::{Bed, check_of, entries, words};
 
 /// One short trial at each stage, which finds a fault soon.
 const SHORT: [&str; 5] = [
@@ -23,10 +23,7 @@ const STAGES: [&str; 4] = ["none", "pinned", "reset", "guaranteed"];
 
 pub(super) fn run(bed: &Bed) -> Result<String, String> {
     let settings = if bed.is_long { &LONG[..] } else { &SHORT[..] };
-    let settings = settings.iter().flat_map(|setting| ["--set", setting]);
-    let words: Vec<&str> =
-        ["experiments/channel.yaml", "--profile", "cluster"].into_iter().chain(settings).collect();
-    let out = bed.run_anyhow("channel", &words)?;
+    let out = bed.run_anyhow("channel", &words("experiments/channel.yaml", settings))?;
     let entries = entries(&out)?;
     let trials: Vec<&Entry> = entries
         .iter()

@@ -2,7 +2,6 @@
 //! the run is continued. No finished trial may be missing or repeated, and after `clean --cluster`
 //! nothing may be left.
 
-use std::fs;
 use std::process::Stdio;
 
 use measure::Random;
@@ -48,8 +47,7 @@ fn killed(bed: &Bed, moment: f64) -> Result<String, String> {
     // It may have ended already.
     let _ = runner.kill();
     let _ = runner.wait();
-    let journal = out.join("journal.jsonl");
-    let before = journal::complete(&fs::read(&journal).unwrap_or_default()).to_vec();
+    let before = journal::read(&out);
     let continued = out.join("manifest.json").exists();
     let mut again = match continued {
         true => bed.benchwright(&["resume"]),
@@ -61,9 +59,7 @@ fn killed(bed: &Bed, moment: f64) -> Result<String, String> {
         false => again.args(EXPERIMENT).arg("--out").arg(bed.results("killed")),
     };
     bed.cluster.output(&mut again)?;
-    let after = fs::read(&journal).unwrap_or_default();
-    let mut faults = journal::faults(&before, &after);
-    faults.extend(journal::trials_without_files(&after, &out));
+    let (after, mut faults) = journal::continued(&out, &before);
     bed.cluster.output(&mut bed.benchwright(&["clean", "--cluster"]))?;
     let left = bed.cluster.kubectl(&[
         "get",
@@ -74,9 +70,8 @@ fn killed(bed: &Bed, moment: f64) -> Result<String, String> {
     ])?;
     faults.extend(left.lines().map(|name| format!("{name} is left")));
     let line = format!(
-        "{} trials in the journal, then {}{}",
+        "{} trials in the journal, then {after}{}",
         journal::count(&before),
-        journal::count(&after),
         if continued { "" } else { " (started again)" }
     );
     match faults.is_empty() {

@@ -46,8 +46,7 @@ const REDIS: [&str; 2] = ["vars.redis=local/redis", "vars.redis_tag=7"];
 pub(super) fn words(is_long: bool) -> Result<Vec<&'static str>, String> {
     kc(&["image", "recipe", "redis"])?;
     let settings = if is_long { &LONG[..] } else { &SHORT[..] };
-    let settings = settings.iter().chain(&REDIS).flat_map(|setting| ["--set", setting]);
-    Ok(["experiments/social.yaml", "--profile", "cluster"].into_iter().chain(settings).collect())
+    Ok(super::words("experiments/social.yaml", &[settings, &REDIS].concat()))
 }
 
 pub(super) fn run(bed: &Bed) -> Result<String, String> {
@@ -144,9 +143,8 @@ fn changed_and_undone(bed: &Bed) -> Result<String, String> {
     let rollout = ["rollout", "status", "deployment/service", "--timeout=60s"];
     bed.cluster.kubectl(&[&rollout[..], &["--namespace", NAMESPACE]].concat())?;
     let before = state(bed)?;
-    let words = ["--set", "search=null", "--set", "load.rate=100/s", "--set", CHANGES];
-    let hello = ["experiments/hello.yaml", "--profile", "cluster"];
-    let words = [&hello[..], &words].concat();
+    let settings = ["search=null", "load.rate=100/s", CHANGES];
+    let words = super::words("experiments/hello.yaml", &settings);
     bed.run_anyhow("foreign", &words)?;
     same("after a run", &before, &state(bed)?)?;
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use results::journal::Entry;
 
-use super::{Bed, answers, check_of, components_of};
+use super::{Bed, answers, check_of, components_of, words};
 use crate::testbed::kc;
 
 /// Two thirds of what the replicas of a level can do, with an SLO that a disturbed machine keeps: its
@@ -36,34 +36,26 @@ pub(super) fn run(bed: &Bed) -> Result<String, String> {
             let url = prometheus(bed)?;
             let at = format!("vars.prometheus={url}");
             let checked = checked(bed, 3, &[&LONG[..], &[&at]].concat());
-            let removed =
-                helm(bed, &["uninstall", "prometheus", "--namespace=monitoring", "--wait"]);
-            removed?;
+            let uninstall = ["uninstall", "prometheus", "--namespace=monitoring", "--wait"];
+            bed.cluster.helm(&uninstall)?;
             bed.cluster.kubectl(&["delete", "namespace", "monitoring"])?;
             checked
         }
     }
 }
 
-fn helm(bed: &Bed, words: &[&str]) -> Result<String, String> {
-    bed.cluster.output(bed.cluster.command("helm").args(words))
-}
-
 /// Installs a Prometheus that scrapes the kubelets; returns its address.
 fn prometheus(bed: &Bed) -> Result<String, String> {
     kc(&["image", "recipe", "prometheus"])?;
-    helm(
-        bed,
-        &[
-            "install",
-            "prometheus",
-            "testbed/charts/prometheus",
-            "--namespace=monitoring",
-            "--create-namespace",
-            "--set=nodeExporter.enabled=false",
-            "--wait",
-        ],
-    )?;
+    bed.cluster.helm(&[
+        "install",
+        "prometheus",
+        "testbed/charts/prometheus",
+        "--namespace=monitoring",
+        "--create-namespace",
+        "--set=nodeExporter.enabled=false",
+        "--wait",
+    ])?;
     let address = "{.items[0].status.addresses[0].address}";
     let node = bed.cluster.kubectl(&["get", "nodes", &format!("--output=jsonpath={address}")])?;
     Ok(format!("http://{node}:30090"))
@@ -79,11 +71,8 @@ fn checked(bed: &Bed, levels: u32, settings: &[&str]) -> Result<String, String> 
     };
     let each: Vec<String> = (1..=levels).map(level).collect();
     let levels = format!("factors.replicas={{path: null, levels: [{}]}}", each.join(", "));
-    let settings = GIVEN.iter().chain(settings).copied().chain([levels.as_str()]);
-    let settings = settings.flat_map(|setting| ["--set", setting]);
-    let words: Vec<&str> =
-        ["experiments/users.yaml", "--profile", "cluster"].into_iter().chain(settings).collect();
-    let out = bed.run_anyhow("users", &words)?;
+    let settings = [&GIVEN[..], settings, &[&levels]].concat();
+    let out = bed.run_anyhow("users", &words("experiments/users.yaml", &settings))?;
     let answers = answers(&out)?;
     let seen: BTreeSet<&str> = answers.iter().filter_map(|entry| entry.cell.as_deref()).collect();
     if seen.len() != each.len() {

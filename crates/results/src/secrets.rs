@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use base64::Engine;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use base64::prelude::BASE64_STANDARD;
+use base64::{Engine, alphabet};
 
 #[cfg(test)]
 mod tests;
@@ -208,12 +209,50 @@ impl Secrets {
         }
         // A value may be a part of another one.
         forms.sort_by_key(|(form, _)| std::cmp::Reverse(form.len()));
-        let mut text = text.to_owned();
+        let mut text = self.without_encoded(text);
         for (form, name) in forms {
             text = text.replace(&form, &format!("${{{name}}}"));
         }
         text
     }
+
+    /// Returns a text without the words in base 64 that have a value in them, as the credentials of `Basic` have.
+    fn without_encoded(&self, text: &str) -> String {
+        let values: Vec<&[u8]> = self
+            .known()
+            .filter(|(_, value)| LEAST_CHARACTERS <= value.chars().count())
+            .map(|(_, value)| value.as_bytes())
+            .collect();
+        if values.is_empty() {
+            return text.to_owned();
+        }
+        let holds = |word: &str| {
+            let decoded = ANY_BASE64.decode(word.trim_end_matches('=')).unwrap_or_default();
+            values.iter().any(|value| decoded.windows(value.len()).any(|part| part == *value))
+        };
+        let mut result = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find(is_of_base64) {
+            let (before, from) = rest.split_at(at);
+            let word = &from[..from.find(|c| !is_of_base64(c)).unwrap_or(from.len())];
+            result += before;
+            result += if holds(word) { HIDDEN } else { word };
+            rest = &from[word.len()..];
+        }
+        result + rest
+    }
+}
+
+/// Base 64 with or without its padding; what a service echoes may have bits behind its last byte.
+const ANY_BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
+
+fn is_of_base64(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=')
 }
 
 /// Returns the names of the references in a text, such as `env.TOKEN`.
@@ -241,7 +280,10 @@ pub fn is_reference(name: &str) -> bool {
 
 /// Returns true for the name of a header field whose value is a secret.
 pub fn is_secret_field(name: &str) -> bool {
-    FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name)) || has_secret_word(name)
+    let is_auth = |word: &str| word.eq_ignore_ascii_case("auth");
+    FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name))
+        || has_secret_word(name)
+        || name.split(['-', '_']).any(is_auth)
 }
 
 /// Returns true for a name with a word such as `token`, or two such as `api_key`.
@@ -390,7 +432,7 @@ fn field_at(lower: &str, from: usize) -> Option<((usize, usize), (usize, usize))
         let before = lower[from..colon].trim_end_matches(' ').trim_end_matches(['"', '\'']);
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         let name = &before[before.trim_end_matches(is_part).len()..];
-        let is_field = FIELDS.contains(&name) || name.contains(['-', '_']) && has_secret_word(name);
+        let is_field = name.contains(['-', '_']) && is_secret_field(name) || FIELDS.contains(&name);
         let end = from + before.len();
         is_field.then(|| {
             let behind = lower[colon + 1..].trim_start_matches(' ').trim_start_matches(['"', '\'']);

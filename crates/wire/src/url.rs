@@ -141,8 +141,11 @@ fn usual_port(scheme: &str) -> Option<u16> {
 
 /// Splits a URL at the end of its scheme.
 fn split(url: &str) -> Result<(&str, &str), String> {
-    url.split_once("://")
-        .ok_or_else(|| format!("`{}` has no scheme; write http://{0}", url.escape_debug()))
+    url.split_once("://").ok_or_else(|| match url.contains('@') {
+        // Without the URL: what is before `@` may be a password, which is known as such only in a whole URL.
+        true => "the URL has no scheme; write http://NAME:PASSWORD@HOST".to_owned(),
+        false => format!("`{}` has no scheme; write http://{0}", url.escape_debug()),
+    })
 }
 
 /// A URL without its scheme.
@@ -164,6 +167,15 @@ fn parts(url: &str, rest: &str, is_socket: bool) -> Result<Parts, String> {
     if ends_in_password(authority, &rest[length..]) {
         // Without the URL: what was taken for its port is a part of the password.
         return Err("the password of a URL has `/`, `?` or `#`; write %2F, %3F or %23".to_owned());
+    }
+    let is_of_no_url = |c: char| c.is_whitespace() || c.is_control() || "\"'<>".contains(c);
+    if authority.contains('@') && authority.contains(is_of_no_url) {
+        // Without the URL: a reader of the message would take the password to end there.
+        return Err(
+            "the name or the password of a URL has a space, a quote or the like; write it percent-encoded, \
+             %20 for a space"
+                .to_owned(),
+        );
     }
     let target = if target.starts_with('/') { target.to_owned() } else { format!("/{target}") };
     super::http1::check_target(&target).map_err(wrong)?;

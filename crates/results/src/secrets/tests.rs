@@ -135,9 +135,15 @@ fn a_password_with_a_character_that_ends_an_authority_is_kept_whole() {
 /// Names of header fields and parameters are known by their words.
 #[test]
 fn names_with_a_word_such_as_token_are_those_of_secrets() {
-    for name in
-        ["Authorization", "X-Auth-Token", "api_key", "X-Foo-Secret", "API-KEY", "access_key"]
-    {
+    for name in [
+        "Authorization",
+        "X-Auth",
+        "X-Auth-Token",
+        "api_key",
+        "X-Foo-Secret",
+        "API-KEY",
+        "access_key",
+    ] {
         assert!(is_secret_field(name), "{name}");
     }
     for name in ["Accept", "max_tokens", "key", "X-Author", "monkey", "Content-Type"] {
@@ -163,4 +169,22 @@ fn names_with_a_word_such_as_token_are_those_of_secrets() {
     }
     let text = "X-Foo-Token: abcdef\nunexpected token: x";
     assert_eq!(without_plain(text), "X-Foo-Token: (redacted)\nunexpected token: x");
+}
+
+/// A service that echoes what it got from a URL's user information shows it in base 64.
+#[test]
+fn a_value_inside_of_base_64_is_hidden() {
+    let mut secrets = Secrets::default();
+    secrets.find("${env.T}", &|_| Some("s3cret-value".to_owned()));
+    for user in ["u", "us", "use"] {
+        let echoed = format!("bad header {}, sorry", basic(&format!("{user}:s3cret-value")));
+        assert_eq!(secrets.hide(&echoed), "bad header Basic (redacted), sorry", "{user}");
+        assert_eq!(
+            secrets.hide(&echoed.replace('=', "")),
+            "bad header Basic (redacted), sorry",
+            "{user}"
+        );
+    }
+    let other = format!("{} and /a/b+c=", basic("u:another"));
+    assert_eq!(secrets.hide(&other), other);
 }

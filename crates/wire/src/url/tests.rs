@@ -123,3 +123,19 @@ fn a_server_that_cannot_be_parsed_is_an_error_with_the_remedy() {
     let why = server("kv://u:s3/cr@h:1/").unwrap_err();
     assert!(why.contains("write %2F") && !why.contains("s3"), "{why}");
 }
+
+/// A message does not show what may be a password, and what ends a word would end it for those that hide passwords.
+#[test]
+fn a_url_with_a_password_that_is_wrong_is_not_shown() {
+    for (url, why) in [
+        ("user:hidden@h:80/x", "has no scheme"),
+        ("http:/user:hidden@h/", "has no scheme"),
+        ("http//user:hidden@h/", "has no scheme"),
+        ("http://user:hidden too@h/", "percent-encoded"),
+        ("http://user:hid\"den@h/", "percent-encoded"),
+        ("http://us er:hidden@h/", "percent-encoded"),
+    ] {
+        let refusal = parse(url).unwrap_err();
+        assert!(refusal.contains(why) && !refusal.contains("hid"), "{url}: {refusal}");
+    }
+}

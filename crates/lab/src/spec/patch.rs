@@ -4,7 +4,7 @@
 use results::Secrets;
 use serde_json::{Map, Value};
 
-use super::read::{self, Described, did_you_mean};
+use super::read::{self, Described, UNKNOWN_FIELD, did_you_mean};
 use super::source::{Source, SpecError};
 use super::{Spec, secrets, workload};
 
@@ -71,9 +71,35 @@ fn unknown_profile(source: &Source, written: &Spec, name: &str) -> SpecError {
 
 /// Returns the spec after all patches. Only the result is checked: a change may need several.
 fn patched(spec: &Spec, patches: &[&Value]) -> Result<Spec, (String, Described)> {
-    let mut document = serde_json::to_value(spec).expect("a spec is plain data");
-    change(&mut document, patches);
-    retyped(&document)
+    let document = serde_json::to_value(spec).expect("a spec is plain data");
+    let changed = |patches: &[&Value]| {
+        let mut document = document.clone();
+        change(&mut document, patches);
+        document
+    };
+    // `null` removes a field, and would remove one that nobody knows without a word: `{level:off}` is `level:off`.
+    for of_nulls in patches.iter().filter_map(|patch| with_nulls_as_values(patch)) {
+        match retyped(&changed(&[&of_nulls])) {
+            Err(wrong) if wrong.1.message.starts_with(UNKNOWN_FIELD) => return Err(wrong),
+            Ok(_) | Err(_) => {}
+        }
+    }
+    retyped(&changed(patches))
+}
+
+/// Returns a patch with a value in place of each null; `None` if it has none.
+fn with_nulls_as_values(patch: &Value) -> Option<Value> {
+    match patch {
+        Value::Null => Some(Value::Bool(true)),
+        Value::Object(fields) => {
+            let of_nulls = fields.iter().filter_map(|(name, value)| {
+                with_nulls_as_values(value).map(|value| (name.clone(), value))
+            });
+            let of_nulls: Map<String, Value> = of_nulls.collect();
+            (!of_nulls.is_empty()).then_some(Value::Object(of_nulls))
+        }
+        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => None,
+    }
 }
 
 /// A choice in a spec, and the fields that a patch drops if it chooses otherwise. They may be there only as
@@ -190,8 +216,9 @@ fn placed(path: &str, message: String) -> String {
 /// Returns `a.b.c=value` as a patch; the value is read as a YAML word or list.
 fn patch_of(setting: &str) -> Result<Value, String> {
     let (path, value) = setting.split_once('=').ok_or("`=` is missing")?;
-    let value: Value = serde_saphyr::from_str_with_options(value, read::options())
-        .map_err(|_| format!("`{value}` is not a valid value"))?;
+    let value: Value = serde_saphyr::from_str_with_options(value, read::options()).map_err(
+        |_| "its value is not a YAML word, list or object; is a bracket or a quote open?",
+    )?;
     at(path, value)
 }
 

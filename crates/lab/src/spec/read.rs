@@ -130,6 +130,9 @@ fn place(source: &Source, error: &Error) -> Option<Place> {
     Some(source.word_at(line, column))
 }
 
+/// Begins the message about a field that no type has.
+pub(super) const UNKNOWN_FIELD: &str = "unknown field";
+
 /// A message, and the remedy that is shown beside the place.
 pub(super) struct Described {
     pub(super) message: String,
@@ -140,7 +143,7 @@ fn describe(error: &Error) -> Described {
     let described = |message: String, label: &str| Described { message, label: label.to_owned() };
     match original(error) {
         Error::SerdeUnknownField { field, expected, .. } => Described {
-            message: format!("unknown field `{field}`{}", did_you_mean(field, expected)),
+            message: format!("{UNKNOWN_FIELD} `{field}`{}", did_you_mean(field, expected)),
             label: format!("fields here: {}", expected.join(", ")),
         },
         Error::SerdeUnknownVariant { variant, expected, .. }

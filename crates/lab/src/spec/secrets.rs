@@ -50,7 +50,9 @@ pub(super) fn kept_apart(
 
 /// Returns a setting `path=value` as it is recorded and shown: without the secrets that left the spec.
 pub(super) fn setting_shown(setting: &str, kept: &Secrets) -> String {
-    let Some((path, value)) = setting.split_once('=') else { return setting.to_owned() };
+    let Some((path, value)) = setting.split_once('=') else {
+        return secrets::without_plain(setting);
+    };
     let is_field = path.contains("headers.") && is_secret(path);
     // A value that is too short to be looked for in a text is still a whole one here.
     let whole = kept.known().find(|(_, known)| *known == value).map(|(name, _)| name);

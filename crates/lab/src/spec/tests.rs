@@ -628,6 +628,33 @@ fn an_error_in_a_profile_or_a_setting_is_named() {
     );
     check_set(
         None,
+        &["budget={trials:5}"],
+        expect![[r#"
+        --set budget={trials:5}: budget.trials:5: unknown field `trials:5`; did you mean `trials`?
+         --> my.yaml
+          = fields here: trials, invalid_attempts, slow_attempts, time, disturbance
+    "#]],
+    );
+    check_set(
+        None,
+        &["workload.headers={Authorization: \"Bearer s3cret-value\""],
+        expect![[r#"
+            --set workload.headers={Authorization: "Bearer (redacted)": its value is not a YAML word, list or object; is a bracket or a quote open?
+             --> my.yaml
+              = write --set path=value
+        "#]],
+    );
+    check_set(
+        None,
+        &["workload.headers.Authorization:Bearer s3cret-value"],
+        expect![[r#"
+        --set workload.headers.Authorization:Bearer (redacted): `=` is missing
+         --> my.yaml
+          = write --set path=value
+    "#]],
+    );
+    check_set(
+        None,
         &["simulated.service_time=null"],
         expect![[r#"
         --set simulated.service_time=null: simulated: the field `service_time` is missing

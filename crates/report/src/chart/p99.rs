@@ -294,10 +294,11 @@ fn table(points: &[Point], plot: &Plot) -> Table {
 
 fn cells(point: &Point) -> Vec<Cell> {
     let (o, trial) = (point.observed, point.trial);
-    let slo = match (trial.valid(), trial.conclusion) {
-        (false, _) => "not valid",
-        (true, Some(conclusion)) => mark(conclusion),
-        (true, None) => "",
+    let slo = match (trial.valid(), trial.answers(), trial.conclusion) {
+        (true, _, Some(conclusion)) => mark(conclusion).to_owned(),
+        (false, true, Some(conclusion)) => format!("{}, slowed", mark(conclusion)),
+        (true, _, None) => String::new(),
+        (false, ..) => "not valid".to_owned(),
     };
     vec![
         Cell::number(trial.entry.trial.to_string()),

@@ -264,10 +264,11 @@ fn table(groups: &[&Group], labels: Labels, metrics: &[Metric], plot: &Plot) -> 
                     None => [Cell::maybe(value.map(grouped)), Cell::maybe(median.map(grouped))],
                 });
             }
-            cells.push(Cell::words(match of.valid() {
-                true if is_outlier => "outlier",
-                true => "",
-                false => "not valid",
+            cells.push(Cell::words(match (of.valid(), of.answers()) {
+                (true, _) if is_outlier => "outlier",
+                (true, _) => "",
+                (false, true) => "slowed",
+                (false, false) => "not valid",
             }));
             table.push(Row::new(cells).at(plot.x(group.x(index, trial))));
         }

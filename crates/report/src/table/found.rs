@@ -24,12 +24,17 @@ pub(crate) fn table(run: &Run) -> Option<Table> {
         false => run.chosen(),
     };
     chosen.first()?;
-    let caption = "Medians of the equal valid trials. In grey: fewer than ten samples lie beyond the quantile.";
+    let has_slowed = chosen.iter().any(|(_, trial)| run.equal(trial).next().is_none());
+    let medians = match has_slowed {
+        true => "Medians of the equal valid trials; without any, the slowed trial that answers.",
+        false => "Medians of the equal valid trials.",
+    };
+    let caption = format!("{medians} In grey: fewer than ten samples lie beyond the quantile.");
     let percentiles = percentiles(run).iter();
     let columns = ["load", "asked", "trials", "offered /s", "completed /s", "failures"];
     let names = percentiles.map(|metric| metric.name().replace('_', " "));
     let columns = columns.map(str::to_owned).into_iter().chain(names);
-    let mut table = Table::new(caption, columns);
+    let mut table = Table::new(&caption, columns);
     for (name, trial) in chosen {
         table.push(row(run, &name, trial));
     }

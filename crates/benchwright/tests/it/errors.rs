@@ -38,7 +38,7 @@ fn wrong_arguments_are_refused_with_the_remedy() {
         (&["merge"], "<FILE>"),
         (&["merge", "missing.json"], "missing.json: No such file"),
         (&["merge", "Cargo.toml"], "Cargo.toml is not a document of `benchwright load --json`"),
-        (&["load", "http://127.0.0.1:1/", "--closed", "--pin", "cpu0"], "CPUs such as 2 or 0,2-3"),
+        (&["load", "http://127.0.0.1:1/", "--closed", "--pin", "cpu0"], "auto, off or 0,2-3"),
         (&["load", "http://127.0.0.1:1/", "--closed", "--pin", "8000"], "may not run on CPU 8000"),
         (&["reference", "--delay", "normal:1ms"], "exponential:1ms"),
         (&["fly"], "unrecognized subcommand"),

@@ -214,6 +214,8 @@ fn part(part: &Part, asked: Option<f64>, length: Nanos) -> document::Part {
         statuses: part
             .statuses
             .iter()
+            // A protocol without statuses has 0.
+            .filter(|(status, _)| *status != 0)
             .map(|(status, count)| (status.to_string(), count))
             .collect::<BTreeMap<_, _>>(),
         reasons: reasons(&part.reasons),

@@ -11,10 +11,10 @@ use std::sync::OnceLock;
 
 use lab::backend::simulated::Simulated;
 use lab::backend::Backend;
-use lab::experiment::{self, Past};
+use lab::past::Past;
 use lab::progress::Silent;
 use lab::spec::{self, Resolved};
-use lab::{Host, advice, comparison, explanation};
+use lab::{Host, advice, comparison, experiment, explanation};
 use libfuzzer_sys::fuzz_target;
 use results::Directory;
 use serde_json::Value;
@@ -172,10 +172,10 @@ fn read(changed: &Path, kept: &Path) {
         let _ = explanation::of_trial(&answer, entry.trial);
     }
     let _ = advice::of(&past, &answer);
-    let mut compared = vec![comparison::of_one(&past, &[], None)];
+    let mut compared = vec![past.compared(&[], None)];
     if let Ok(kept) = Past::read(kept) {
-        compared.push(comparison::of_two(&past, &kept, &[], 0.03));
-        compared.push(comparison::of_two(&kept, &past, &[], 0.03));
+        compared.push(past.compared_with(&kept, &[], 0.03));
+        compared.push(kept.compared_with(&past, &[], 0.03));
     }
     for found in compared.into_iter().flatten() {
         found.metrics.iter().for_each(|metric| said += &comparison::in_words(metric));

@@ -8,6 +8,7 @@ use std::fmt;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use base64::prelude::BASE64_STANDARD;
 use base64::{Engine, alphabet};
+use wire::url::ends_url;
 
 #[cfg(test)]
 mod tests;
@@ -114,6 +115,11 @@ impl Secrets {
         self.values.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_deref()?)))
     }
 
+    /// Returns those that are looked for in texts.
+    fn findable(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.known().filter(|(_, value)| LEAST_CHARACTERS <= value.chars().count())
+    }
+
     /// Returns the secrets with these names.
     #[must_use]
     pub fn only(&self, mut is_wanted: impl FnMut(&str) -> bool) -> Secrets {
@@ -202,7 +208,7 @@ impl Secrets {
     #[must_use]
     pub fn hide(&self, text: &str) -> String {
         let mut forms: Vec<(String, &str)> = Vec::new();
-        for (name, value) in self.known().filter(|(_, v)| LEAST_CHARACTERS <= v.chars().count()) {
+        for (name, value) in self.findable() {
             let in_form = escaped(value).replace("%20", "+");
             let all = [value.to_owned(), in_json(value), escaped(value), in_form];
             forms.extend(all.map(|form| (form, name)));
@@ -218,14 +224,10 @@ impl Secrets {
 
     /// Returns a text without the words in base 64 that have a value in them, as the credentials of `Basic` have.
     fn without_encoded(&self, text: &str) -> String {
-        let values: Vec<&[u8]> = self
-            .known()
-            .filter(|(_, value)| LEAST_CHARACTERS <= value.chars().count())
-            .map(|(_, value)| value.as_bytes())
-            .collect();
-        if values.is_empty() {
+        let values: Vec<&[u8]> = self.findable().map(|(_, value)| value.as_bytes()).collect();
+        let Some(shortest) = values.iter().map(|value| value.len()).min() else {
             return text.to_owned();
-        }
+        };
         let holds = |word: &str| {
             let decoded = ANY_BASE64.decode(word.trim_end_matches('=')).unwrap_or_default();
             values.iter().any(|value| decoded.windows(value.len()).any(|part| part == *value))
@@ -236,7 +238,8 @@ impl Secrets {
             let (before, from) = rest.split_at(at);
             let word = &from[..from.find(|c| !is_of_base64(c)).unwrap_or(from.len())];
             result += before;
-            result += if holds(word) { HIDDEN } else { word };
+            let has_room = shortest <= word.len() / 4 * 3 + 2;
+            result += if has_room && holds(word) { HIDDEN } else { word };
             rest = &from[word.len()..];
         }
         result + rest
@@ -321,7 +324,7 @@ fn parameters_kept(
         let (before, behind) = rest.split_at(at + 1);
         result += before;
         rest = behind;
-        let ends = |c: char| ends_word(c) || matches!(c, '&' | '#' | '?');
+        let ends = |c: char| ends_url(c) || matches!(c, '&' | '#' | '?');
         let parameter = &behind[..behind.find(ends).unwrap_or(behind.len())];
         let Some((name, written)) = parameter.split_once('=') else { continue };
         let is_secret = has_secret_word(name) && !name.to_ascii_lowercase().contains("passw");
@@ -372,7 +375,7 @@ fn passwords_of_urls_kept(text: &str, kept: &mut dyn FnMut(&str) -> String) -> S
         result += before;
         result += "://";
         let mut authority = authority_at(behind);
-        let word = &behind[..behind.find(ends_word).unwrap_or(behind.len())];
+        let word = &behind[..behind.find(ends_url).unwrap_or(behind.len())];
         if wire::url::ends_in_password(authority, &word[authority.len()..])
             && let Some(at) = word.rfind('@')
         {
@@ -395,13 +398,9 @@ fn passwords_of_urls_kept(text: &str, kept: &mut dyn FnMut(&str) -> String) -> S
     result + rest
 }
 
-fn ends_word(c: char) -> bool {
-    c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>')
-}
-
 /// Returns the authority with which a text begins. A reference in it may contain any character.
 fn authority_at(text: &str) -> &str {
-    let ends = |c: char| ends_word(c) || matches!(c, '/' | '?' | '#');
+    let ends = |c: char| ends_url(c) || matches!(c, '/' | '?' | '#');
     &text[..text.find(ends).unwrap_or(text.len())]
 }
 

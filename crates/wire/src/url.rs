@@ -168,9 +168,8 @@ fn parts(url: &str, rest: &str, is_socket: bool) -> Result<Parts, String> {
         // Without the URL: what was taken for its port is a part of the password.
         return Err("the password of a URL has `/`, `?` or `#`; write %2F, %3F or %23".to_owned());
     }
-    let is_of_no_url = |c: char| c.is_whitespace() || c.is_control() || "\"'<>".contains(c);
-    if authority.contains('@') && authority.contains(is_of_no_url) {
-        // Without the URL: a reader of the message would take the password to end there.
+    if authority.contains('@') && authority.contains(|c: char| ends_url(c) || c.is_control()) {
+        // Without the URL: who hides passwords in messages takes this one to end there.
         return Err(
             "the name or the password of a URL has a space, a quote or the like; write it percent-encoded, \
              %20 for a space"
@@ -191,6 +190,11 @@ fn parts(url: &str, rest: &str, is_socket: bool) -> Result<Parts, String> {
     let (host, port) = host_and_port(authority).map_err(wrong)?;
     let place = Place::Host(host.to_owned(), port);
     Ok(Parts { user_info, place, authority: authority.to_owned(), target, length })
+}
+
+/// Returns true for a character that no URL has: in a text, a URL ends before it.
+pub fn ends_url(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>')
 }
 
 /// Returns true if what seems to be the authority of a URL is the beginning of its user information: the

@@ -71,20 +71,18 @@ fn unknown_profile(source: &Source, written: &Spec, name: &str) -> SpecError {
 
 /// Returns the spec after all patches. Only the result is checked: a change may need several.
 fn patched(spec: &Spec, patches: &[&Value]) -> Result<Spec, (String, Described)> {
-    let document = serde_json::to_value(spec).expect("a spec is plain data");
-    let changed = |patches: &[&Value]| {
-        let mut document = document.clone();
-        change(&mut document, patches);
-        document
-    };
+    let mut document = serde_json::to_value(spec).expect("a spec is plain data");
     // `null` removes a field, and would remove one that nobody knows without a word: `{level:off}` is `level:off`.
     for of_nulls in patches.iter().filter_map(|patch| with_nulls_as_values(patch)) {
-        match retyped(&changed(&[&of_nulls])) {
+        let mut changed = document.clone();
+        change(&mut changed, &[&of_nulls]);
+        match retyped(&changed) {
             Err(wrong) if wrong.1.message.starts_with(UNKNOWN_FIELD) => return Err(wrong),
             Ok(_) | Err(_) => {}
         }
     }
-    retyped(&changed(patches))
+    change(&mut document, patches);
+    retyped(&document)
 }
 
 /// Returns a patch with a value in place of each null; `None` if it has none.

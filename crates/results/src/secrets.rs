@@ -22,7 +22,7 @@ const HIDDEN: &str = "(redacted)";
 /// The header fields whose values are secrets; others are known by their words.
 const FIELDS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "set-cookie"];
 /// The words in the names of header fields and of parameters whose values are secrets.
-const WORDS: [&str; 9] = [
+const WORDS: [&str; 15] = [
     "token",
     "secret",
     "password",
@@ -32,7 +32,28 @@ const WORDS: [&str; 9] = [
     "accesskey",
     "privatekey",
     "credential",
+    "jwt",
+    "sig",
+    "signature",
+    "sessionid",
+    "jsessionid",
+    "phpsessid",
 ];
+/// The first words of credentials that are not secret themselves: the usual of IANA's registry of authentication
+/// schemes, and what services use beside it.
+const SCHEMES: [&str; 9] = [
+    "basic",
+    "bearer",
+    "digest",
+    "dpop",
+    "hawk",
+    "negotiate",
+    "token",
+    "apikey",
+    "aws4-hmac-sha256",
+];
+/// The words that may follow `Bearer` in a sentence.
+const BEHIND_BEARER: [&str; 4] = ["token", "tokens", "auth", "authentication"];
 /// Shorter values are not looked for in texts: they may stand there by chance.
 const LEAST_CHARACTERS: usize = 4;
 
@@ -320,11 +341,11 @@ fn parameters_kept(
 ) -> String {
     let mut result = String::new();
     let mut rest = text;
-    while let Some(at) = rest.find(['?', '&']) {
+    while let Some(at) = rest.find(['?', '&', ';']) {
         let (before, behind) = rest.split_at(at + 1);
         result += before;
         rest = behind;
-        let ends = |c: char| ends_url(c) || matches!(c, '&' | '#' | '?');
+        let ends = |c: char| ends_url(c) || matches!(c, '&' | '#' | '?' | ';');
         let parameter = &behind[..behind.find(ends).unwrap_or(behind.len())];
         let Some((name, written)) = parameter.split_once('=') else { continue };
         let is_secret = has_secret_word(name) && !name.to_ascii_lowercase().contains("passw");
@@ -353,9 +374,9 @@ pub fn field_kept(name: &str, value: &str, kept: &mut dyn FnMut(&str) -> String)
     if stays(value) {
         return value.to_owned();
     }
-    let is_word = |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    let is_scheme = |word: &str| SCHEMES.iter().any(|scheme| scheme.eq_ignore_ascii_case(word));
     match value.trim().split_once(' ') {
-        Some((scheme, credentials)) if is_word(scheme) => {
+        Some((scheme, credentials)) if is_scheme(scheme) => {
             format!("{scheme} {}", kept(credentials.trim()))
         }
         _ => kept(value.trim()),
@@ -383,19 +404,31 @@ fn passwords_of_urls_kept(text: &str, kept: &mut dyn FnMut(&str) -> String) -> S
             authority = &word[..at + host.len()];
         }
         rest = &behind[authority.len()..];
-        let password = authority.rsplit_once('@').and_then(|(user_info, host)| {
-            let (user, password) = user_info.split_once(':')?;
-            Some((user, password, host))
-        });
-        match password {
-            Some((user, password, host)) if !password.is_empty() && !password.contains("${") => {
-                let kept = if password == HIDDEN { HIDDEN.to_owned() } else { kept(password) };
-                result += &format!("{user}:{kept}@{host}");
+        let mut kept = |part: &str| match part {
+            "" | HIDDEN => part.to_owned(),
+            _ if part.contains("${") => part.to_owned(),
+            _ => kept(part),
+        };
+        result += &match authority.rsplit_once('@') {
+            None => authority.to_owned(),
+            Some((user_info, host)) => {
+                let (user, password) = match user_info.split_once(':') {
+                    Some((user, password)) => (user, format!(":{}", kept(password))),
+                    None => (user_info, String::new()),
+                };
+                let user = if is_token(user) { kept(user) } else { user.to_owned() };
+                format!("{user}{password}@{host}")
             }
-            _ => result += authority,
-        }
+        };
     }
     result + rest
+}
+
+/// Returns true for the name of a user that seems to be a token: some services take one in its place.
+fn is_token(user: &str) -> bool {
+    16 <= user.len()
+        && user.contains(|c: char| c.is_ascii_digit())
+        && user.contains(|c: char| c.is_ascii_alphabetic())
 }
 
 /// Returns the authority with which a text begins. A reference in it may contain any character.
@@ -405,36 +438,83 @@ fn authority_at(text: &str) -> &str {
 }
 
 /// Returns a text without the secrets that can be recognised by themselves: the passwords of URLs, the values of
-/// secret parameters and those of secret header fields, as they stand in a request, in JSON and on a command line.
+/// secret parameters, credentials behind their scheme, and the values of secret header fields, as they stand in a
+/// request, in JSON and on a command line.
 #[must_use]
 pub fn without_plain(text: &str) -> String {
+    without_fields(text, &[':'])
+}
+
+/// Returns a line of a file that is wrong somewhere: the colon behind the name of a header field may be missing.
+#[must_use]
+pub fn without_plain_in_line(line: &str) -> String {
+    without_fields(line, &[':', ' ', '='])
+}
+
+fn without_fields(text: &str, behind_names: &[char]) -> String {
     let mut hidden = |_: &str| HIDDEN.to_owned();
     let text = parameters_kept(text, in_message, &mut hidden);
     let text = passwords_of_urls_kept(&text, &mut hidden);
     let lower = text.to_ascii_lowercase();
     let mut result = String::new();
     let mut done = 0;
-    while let Some((at, value)) = field_at(&lower, done) {
+    while let Some((at, value)) = field_at(&lower, done, behind_names) {
         let name = &text[at.0..at.1];
         result += &text[done..value.0];
         result += &field_kept(name, &text[value.0..value.1], &mut hidden);
         done = value.1;
     }
+    without_credentials(&(result + &text[done..]))
+}
+
+/// Returns a text without the credentials that follow their scheme: `Bearer …` and `Basic …`.
+fn without_credentials(text: &str) -> String {
+    let lower = text.to_ascii_lowercase();
+    let mut result = String::new();
+    let mut done = 0;
+    let schemes = ["bearer ", "basic "].map(|scheme| lower.match_indices(scheme));
+    let mut places: Vec<(usize, &str)> = schemes.into_iter().flatten().collect();
+    places.sort_unstable();
+    for (at, scheme) in places {
+        let begin = at + scheme.len();
+        let value = in_message(&text[begin..]);
+        let is_secret = match scheme {
+            "basic " => {
+                let decoded = ANY_BASE64.decode(value.trim_end_matches('='));
+                decoded.is_ok_and(|decoded| decoded.contains(&b':'))
+            }
+            _ => {
+                let word = value.trim_end_matches('.');
+                LEAST_CHARACTERS <= word.len() && !BEHIND_BEARER.contains(&word)
+            }
+        };
+        if is_secret && done <= at && !lower[..at].ends_with(|c: char| c.is_ascii_alphanumeric()) {
+            result += &text[done..begin];
+            result += HIDDEN;
+            done = begin + value.len();
+        }
+    }
     result + &text[done..]
 }
 
-/// Finds the first secret header field behind a place; returns the places of its name and its value. A single word
-/// such as `token` before a colon is mostly one of a sentence.
-fn field_at(lower: &str, from: usize) -> Option<((usize, usize), (usize, usize))> {
-    let colons = lower[from..].match_indices(':').map(|(offset, _)| from + offset);
-    colons.into_iter().find_map(|colon| {
-        let before = lower[from..colon].trim_end_matches(' ').trim_end_matches(['"', '\'']);
+/// Finds the first secret header field behind a place, with one of these characters behind its name; returns the places
+/// of its name and its value. A single word such as `token` before a colon is mostly one of a sentence.
+fn field_at(
+    lower: &str,
+    from: usize,
+    behind_names: &[char],
+) -> Option<((usize, usize), (usize, usize))> {
+    let ends = lower[from..].match_indices(behind_names).map(|(offset, _)| from + offset);
+    ends.into_iter().find_map(|end_of_name| {
+        let before = lower[from..end_of_name].trim_end_matches(' ').trim_end_matches(['"', '\'']);
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         let name = &before[before.trim_end_matches(is_part).len()..];
         let is_field = name.contains(['-', '_']) && is_secret_field(name) || FIELDS.contains(&name);
         let end = from + before.len();
         is_field.then(|| {
-            let behind = lower[colon + 1..].trim_start_matches(' ').trim_start_matches(['"', '\'']);
+            let behind = lower[end..].trim_start_matches(['"', '\'']).trim_start_matches(' ');
+            let behind = behind.trim_start_matches(behind_names).trim_start_matches(' ');
+            let behind = behind.trim_start_matches(['"', '\'']);
             let value = lower.len() - behind.len();
             let length = behind.find(['"', '\'', '\r', '\n']).unwrap_or(behind.len());
             ((end - name.len(), end), (value, value + length))

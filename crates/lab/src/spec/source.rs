@@ -103,7 +103,7 @@ impl Source {
             Some(Place::Text { line, column, length }) => (line, column, length),
         };
         let content = self.text.lines().nth(line - 1).unwrap_or_default();
-        let content = secrets::without_plain(content);
+        let content = secrets::without_plain_in_line(content);
         let shown: String = content.chars().take(LONGEST_LINE).map(visible).collect();
         let room = shown.chars().count().saturating_sub(column - 1).max(1);
         let mark = " ".repeat(column - 1) + &"^".repeat(length.min(room));

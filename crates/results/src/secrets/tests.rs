@@ -188,3 +188,31 @@ fn a_value_inside_of_base_64_is_hidden() {
     let other = format!("{} and /a/b+c=", basic("u:another"));
     assert_eq!(secrets.hide(&other), other);
 }
+
+/// Parameters of a path, tokens in place of a user's name, and credentials that no field name announces.
+#[test]
+fn secrets_are_known_wherever_they_stand() {
+    let texts = [
+        ("/a;jsessionid=0A1B2C3D?x=1", "/a;jsessionid=(redacted)?x=1"),
+        ("http://h/?b=1&sig=a%2Fb%3D&c=2", "http://h/?b=1&sig=(redacted)&c=2"),
+        ("https://ghp_0123456789abcdef@h/x", "https://(redacted)@h/x"),
+        ("https://ghp_0123456789abcdef:x@h/x", "https://(redacted):(redacted)@h/x"),
+        ("https://someone@h/x", "https://someone@h/x"),
+        ("it got Bearer abcd.efgh, sorry", "it got Bearer (redacted), sorry"),
+        ("it wants a Bearer token", "it wants a Bearer token"),
+        ("Basic dTpwYXNz is wrong", "Basic (redacted) is wrong"),
+        ("Basic authentication", "Basic authentication"),
+    ];
+    for (text, wanted) in texts {
+        assert_eq!(without_plain(text), wanted);
+    }
+    let lines = [
+        ("headers: \"Authorization Bearer X\"", "headers: \"Authorization Bearer (redacted)\""),
+        ("  - X-Api-Key abc def", "  - X-Api-Key (redacted)"),
+        ("  Authorization: ${env.T}", "  Authorization: ${env.T}"),
+        ("  cookie=a=b; c=d", "  cookie=a=(redacted); c=(redacted)"),
+    ];
+    for (line, wanted) in lines {
+        assert_eq!(without_plain_in_line(line), wanted);
+    }
+}

@@ -13,7 +13,7 @@ use load::pacing::{Offered, Pacing};
 use load::shard::Unopened;
 use load::validity::{self, Besides};
 use measure::Quantile;
-use net::Closed;
+use net::{Address, Closed, Endpoint};
 use results::{Secrets, regular};
 use script::{Compatibility, ScriptSet};
 
@@ -218,7 +218,11 @@ fn explain(failure: &NotMeasured, targets: &[Target], stop: &AtomicBool) -> Fail
     match failure {
         NotMeasured::Unreachable { target, why } => {
             let Target { url, endpoints, .. } = &targets[*target];
+            let is_socket = |endpoint: &Endpoint| matches!(endpoint.address, Address::Unix(_));
             let why = match why {
+                Some(Unopened::By(Closed::Refused)) if endpoints.iter().all(is_socket) => {
+                    "no server listens on this socket: is it running, and is this its path?"
+                }
                 Some(Unopened::By(Closed::Refused)) => {
                     "connection refused: is it running, and on this port?"
                 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use measure::estimate::{self, Support};
-use measure::quantity::{counted, grouped};
+use measure::quantity::{counted, grouped, requests};
 use measure::{Bytes, Nanos, Quantile};
 use results::load::Ended;
 use results::{Events, Load, Times, failing};
@@ -32,11 +32,11 @@ fn write(load: &Load, text: &mut String) -> std::fmt::Result {
     }
     writeln!(
         text,
-        "offered {}/s · completed {}{}/s · {} requests · {}",
+        "offered {}/s · completed {}{}/s · {} · {}",
         grouped(rates.offered),
         if load.generator.generator_bound == Some(true) { "at least " } else { "" },
         grouped(rates.completed),
-        counted(counts.intended),
+        requests(counts.intended),
         Bytes(counts.bytes_received),
     )?;
     operations(load, text)?;

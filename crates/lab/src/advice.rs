@@ -3,7 +3,8 @@
 //! Each rule looks at a finished run and states its figures; a rule that has nothing to say is silent.
 
 use measure::estimate::CONFIDENCE;
-use measure::{Nanos, spread};
+use measure::quantity::requests;
+use measure::{Nanos, Rate, spread};
 use results::Answer;
 use results::analysis;
 use results::answer::{self, Search, failing_in_words, failing_strands};
@@ -13,7 +14,7 @@ use results::journal::{Purpose, Status};
 use results::{reproducibility, slo};
 
 use crate::past::Past;
-use crate::spec::{BackendKind, Spec, Start};
+use crate::spec::{BackendKind, Resolved, Spec, Start};
 
 #[cfg(test)]
 mod tests;
@@ -30,7 +31,8 @@ pub fn of(past: &Past, answer: &Answer) -> Vec<Advice> {
         failing(answer),
         not_pinned(spec),
         disturbed(answer, &past.name),
-        of_bounds(spec, answer),
+        of_budget(answer, &past.name),
+        of_bounds(&past.resolved, answer),
         too_few_requests(spec, answer),
         of_warnings(spec, answer),
         of_comparison(spec, answer),
@@ -110,9 +112,10 @@ fn too_few_requests(spec: &Spec, answer: &Answer) -> Vec<Advice> {
     let most = undecided.into_iter().max_by(|a, b| factor(a).total_cmp(&factor(b)));
     let most = most.expect("there is one");
     let text = format!(
-        "{count} of {of} trials had too few requests to decide an objective at 95 %, as {} with {} requests: a \
+        "{count} of {of} trials had too few requests to decide an objective at 95 %, as {} with {}: a \
          longer measurement costs less than repeated trials",
-        most.slo, most.of
+        most.slo,
+        requests(most.of)
     );
     let times = self::times(spec, factor(most).ceil().max(2.0) as u64);
     vec![advice(Code::TooFewRequests, text, Some(times))]
@@ -201,8 +204,22 @@ fn of_targets(spec: &Spec, answer: &Answer) -> Vec<Advice> {
     vec![advice(Code::MoreTrials, text, Some(change))]
 }
 
+/// A run that only needs a larger budget.
+fn of_budget(answer: &Answer, directory: &str) -> Vec<Advice> {
+    let larger = answer.resume.as_ref().filter(|words| !words.is_empty());
+    let Some((words, command)) = larger.zip(answer.go_on(directory)) else { return Vec::new() };
+    let change = match &words[..] {
+        [_, only] => Some(only.clone()),
+        _ => None,
+    };
+    let text =
+        format!("the budget ended the run before its answer. Go on with a larger one: {command}");
+    vec![advice(Code::Budget, text, change)]
+}
+
 /// Searches that found only a bound: how far it repeats is not the next question.
-fn of_bounds(spec: &Spec, found: &Answer) -> Vec<Advice> {
+fn of_bounds(resolved: &Resolved, found: &Answer) -> Vec<Advice> {
+    let spec = &resolved.spec;
     let searches = || found.searches.iter().filter(|search| !search.fixed);
     let one = |code, text: String, change| vec![advice(code, text, change)];
     if searches().any(|search| search.connections_bound) {
@@ -217,7 +234,7 @@ fn of_bounds(spec: &Spec, found: &Answer) -> Vec<Advice> {
             "no load met the SLO, down to {}: search lower, or ask for less",
             results::Metric::Capacity.written(upper)
         );
-        return one(Code::NotEnclosed, text, ranging(spec, (0.25, 1.0)));
+        return one(Code::NotEnclosed, text, below(resolved, found));
     }
     // With a larger budget it goes on in its range.
     if found.resume.is_some() {
@@ -260,6 +277,19 @@ fn searched_once(spec: &Spec, found: &Answer) -> Vec<Advice> {
     let text = "the capacity was searched for once: how far it repeats is not known".to_owned();
     let change = format!("repeat={{searches: {SEARCHES}, order: interleaved}}");
     vec![advice(Code::SearchedOnce, text, Some(change))]
+}
+
+/// The change that searches below a range in which no load met the SLO: from a quarter of its begin, or from half of
+/// what the system completed if that is less.
+fn below(resolved: &Resolved, found: &Answer) -> Option<String> {
+    let search = resolved.spec.search.as_ref()?;
+    let (Start::At(from), Some(to)) = (search.start, search.to) else { return None };
+    let targets = f64::from(resolved.targets());
+    let observed = found.trials.iter().filter_map(|entry| entry.observed.as_ref());
+    let completed = observed.map(|of| of.sustained_per_s / targets).fold(0.0, f64::max);
+    let half = Some(completed / 2.0).filter(|half| 0.0 < *half).unwrap_or(f64::INFINITY);
+    let low = Rate::rounded(half.min(from.as_per_second() / 4.0));
+    Some(format!("search.range=[{}/s, {}/s]", low.as_per_second(), to.as_per_second()))
 }
 
 /// The change that searches in a range whose ends are so many times those of the only search, if that has a range.

@@ -11,7 +11,7 @@ use results::answer::{
     Estimate, Level, Repeated, SCHEMA, Search, Verdict, add_intervals, failing_in_words,
     failing_strands, validity_in_words,
 };
-use results::at_load;
+use results::at_load::{self, AtLoad};
 use results::comparison::{Compared, Comparison, MARGIN, Verdict as Outcome};
 use results::found::{Found, Spread};
 use results::journal::Entry;
@@ -252,11 +252,18 @@ fn concluded(
 fn found(search: &Search, slo: Option<&str>, journal: &[Entry]) -> String {
     let Search { maximum_throughput: maximum, capacity, .. } = search;
     let rate = |per_s: f64| format!("{}/s", grouped(per_s));
+    let shows = |load: &AtLoad<'_>| {
+        let trial = capacity.as_ref().map(|capacity| capacity.trial);
+        search.fixed || load.attempts.iter().any(|entry| Some(entry.trial) == trial)
+    };
+    let load = at_load::by_load(journal).into_iter().find(shows);
+    let but = load.and_then(|load| Some(format!(", but {}", load.too_few_in_words()?)));
+    let but = but.unwrap_or_default();
     if search.fixed {
         return match maximum {
             Some(maximum) => {
                 let objectives = match (capacity, slo) {
-                    (Some(capacity), _) => format!("; met {}", capacity.slo),
+                    (Some(capacity), _) => format!("; met {}{but}", capacity.slo),
                     (None, Some(slo)) => format!("; missed {slo}"),
                     (None, None) => String::new(),
                 };
@@ -271,7 +278,7 @@ fn found(search: &Search, slo: Option<&str>, journal: &[Entry]) -> String {
     let known = search.found(Metric::Capacity);
     let words = known.in_words(rate);
     let capacity = match (capacity, slo) {
-        (Some(capacity), _) => Some(format!("capacity {words} with {}", capacity.slo)),
+        (Some(capacity), _) => Some(format!("capacity {words} with {}{but}", capacity.slo)),
         (None, Some(slo)) if !known.is_unknown() => {
             Some(format!("capacity {words}: no load met {slo}"))
         }

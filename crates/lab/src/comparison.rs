@@ -405,15 +405,25 @@ fn censored_in_words(compared: &Compared) -> String {
     let found = format!("{censored_a} and {censored_b} of them found only a bound");
     let nothing = [(compared.median_a, "A"), (compared.median_b, "B")];
     let nothing = nothing.into_iter().find_map(|(median, arm)| median.is_none().then_some(arm));
+    let is_missed = |median: Option<Found>| {
+        median.is_some_and(|found| matches!(found, Found::Bounds { at_least: None, .. }))
+    };
     match (verdict, nothing) {
+        (Verdict::Undecided, None)
+            if is_missed(compared.median_a) && is_missed(compared.median_b) =>
+        {
+            format!("{found}: no load met the SLO in either arm; search lower, or ask for less")
+        }
         (Verdict::Undecided, Some(arm)) => format!(
             "no search of {arm} found anything: `benchwright explain` says why, and a run whose searches end with an \
              answer decides"
         ),
-        (Verdict::Undecided, None) if compared.depends_on_bounds => format!(
-            "{found}, and what they would have found decides: widen the range or raise the budget, until each search \
+        (Verdict::Undecided, None) if compared.depends_on_bounds || compared.p.is_none() => {
+            format!(
+                "{found}, and what they would have found decides: widen the range or raise the budget, until each search \
              ends with an answer"
-        ),
+            )
+        }
         (Verdict::Undecided, None) => format!(
             "{found}, and whatever they would have found, there are too few searches for a verdict: repeat them \
              (repeat.searches)"

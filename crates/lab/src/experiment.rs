@@ -15,7 +15,7 @@ use results::directory::{Files, Readers, Writer};
 use results::doctor::{self, Doctor};
 use results::journal::{Bounds, Entry, Purpose, Status, Waited};
 use results::manifest::{Manifest, State};
-use results::{Answer, Directory};
+use results::{Answer, Directory, shell};
 
 use crate::answer;
 use crate::backend::{Backend, Backends, Death, Stop};
@@ -61,7 +61,7 @@ impl Ended {
             Some(entry) => format!("after trial {}", entry.trial),
             None => format!("in the first trial of about {}", self.most_trials),
         };
-        let directory = self.directory.display();
+        let directory = shell::word(&self.directory.display().to_string());
         format!("interrupted {reached} · everything is stopped · benchwright resume {directory}")
     }
 }

@@ -67,7 +67,13 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
     let mut components = seconds::of(&observation.driven);
     components.monitors = observation.monitored.clone();
     let outcome = verdict::judge(&resolved.slos(), &load.total);
-    let observed = observed(observation, &components, outcome.as_ref().map(|outcome| outcome.met));
+    let rests_on_unfinished = load.validity.valid
+        && unfit.is_empty()
+        && outcome.as_ref().is_some_and(|outcome| outcome.rests_on_unfinished(&load.total));
+    let observed = Observed {
+        rests_on_unfinished,
+        ..observed(observation, &components, outcome.as_ref().map(|outcome| outcome.met))
+    };
     let question = question(observation.purpose, &load.pacing, resolved);
     let (evidence, decided) = evidence::of_load(load, outcome.as_ref(), question);
     // A slow machine slows the system, too, but no gate sees it.
@@ -237,6 +243,7 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
         failures: counts.failed,
         // Another generator does not say it.
         unfinished: load.foreign.is_none().then_some(counts.unfinished),
+        rests_on_unfinished: false,
         failing: failing::of(load),
         p50_ns: quantile(|times| times.p50_ns, Quantile::P50),
         p90_ns: quantile(|times| times.p90_ns, Quantile::P90),

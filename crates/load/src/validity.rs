@@ -7,7 +7,7 @@
 use ::measure::bounds::{
     self, BUSY, LATENESS_UNNOTICED, LOSS_ALLOWED, OTHERS_UNNOTICED, RETRANSMITS_UNNOTICED,
 };
-use ::measure::quantity::{counted, grouped};
+use ::measure::quantity::{counted, grouped, requests};
 use ::measure::{Histogram, Nanos, Quantile, Rate};
 
 use net::host::Segments;
@@ -313,9 +313,9 @@ fn lost(plan: &Plan, measurement: &Measurement, total: &Part, samples: u64) -> G
         )),
         () if total.intended == total.outcome(Outcome::Unfinished) && 0 < total.intended => {
             Some(format!(
-                "nothing was measured: none of the {} requests had a response when the load ended. Wait longer \
+                "nothing was measured: 0 of {} had a response when the load ended. Wait longer \
                  for them with --drain (phases.drain), and look if the target answers at all.",
-                counted(total.intended)
+                requests(total.intended)
             ))
         }
         () if 0 < failures.unasked && total.answers <= UNASKED_OF_ALL * failures.unasked => {
@@ -377,13 +377,16 @@ fn disturbed(plan: &Plan, measurement: &Measurement, total: &Part, besides: Besi
             (figure, (PAUSES_ALLOWED <= paused).then_some(why))
         }
     };
-    let figure = format!("steal and throttling {:.2} %, bound 1 %; {pauses}", 100.0 * taken);
     let length = measurement.window.length().as_secs_f64();
     // The kernel counts in ticks: one more or less means nothing in a short load.
-    let is_taken = LOSS_ALLOWED * length + Nanos::TICK.as_secs_f64() <= taken * length;
+    let bound = LOSS_ALLOWED + Nanos::TICK.as_secs_f64() / length;
+    let percent = |share: f64| format!("{:.2} %", 100.0 * share);
+    let (figure, bound_in_words) = (percent(taken), percent(bound));
+    let figure = format!("steal and throttling {figure}, bound {bound_in_words}; {pauses}");
+    let is_taken = bound <= taken;
     let taken = is_taken.then(|| {
-        let taken = 100.0 * taken;
-        format!("steal and throttling took {taken:.1} % of the generator's time, bound 1 %")
+        let taken = percent(taken);
+        format!("steal and throttling took {taken} of the generator's time, bound {bound_in_words}")
     });
     let why: Vec<String> = taken.into_iter().chain(too_long).collect();
     let remedy = match is_taken {
@@ -482,9 +485,9 @@ fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Ju
     let is_noted = Nanos::ZERO < plan.drain || total.intended < UNNOTED * unfinished;
     if 0 < unfinished && is_noted {
         judgement.findings.push(format!(
-            "unfinished {} of {} requests: no response when the load ended",
+            "unfinished {} of {}: no response when the load ended",
             counted(unfinished),
-            counted(total.intended),
+            requests(total.intended),
         ));
     }
 }
@@ -562,10 +565,10 @@ fn warn(
     }
     if 0 < total.sent_again {
         warn(format!(
-            "{} requests were sent again, with their intended times: the target announced the close \
+            "{} had to be sent again, with their intended times: the target announced the close \
              of their connection before their turn; fewer --pipeline, or --keep-alive with the \
              target's own limit, avoids it",
-            counted(total.sent_again),
+            requests(total.sent_again),
         ));
     }
     if total.response.clamped() > 0 {

@@ -105,6 +105,11 @@ pub fn counted(n: u64) -> String {
     if n < 100 { n.to_string() } else { grouped(n as f64) }
 }
 
+/// Formats a number of requests: `1 request`, `12,388 requests`.
+pub fn requests(n: u64) -> String {
+    format!("{} {}", counted(n), if n == 1 { "request" } else { "requests" })
+}
+
 /// Formats the probability of a test for a table: `0.0093`, `< 0.0001`.
 pub fn probability(p: f64) -> String {
     if p < 0.0001 { "< 0.0001".to_owned() } else { format!("{p:.4}") }

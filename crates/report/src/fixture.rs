@@ -378,6 +378,7 @@ fn observed(load: &Load, trial: u32, limit_per_s: f64) -> Observed {
         connections: Connections::of(load),
         slo_met: Some(times.p99_ns <= 100_000_000),
         generator_bound: false,
+        rests_on_unfinished: false,
         saturated: limit_per_s < total.rates_per_s.offered,
         bytes_per_answer: Some(433.5),
         bytes_per_operation: None,

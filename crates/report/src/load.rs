@@ -6,11 +6,11 @@ use measure::Quantile;
 use results::load::{Generator, Pacing};
 use results::printed::{Printed, Since};
 use results::slo::Judged;
-use results::{Little, Load, failing};
+use results::{Little, Load, failing, shell};
 
 use crate::page;
 use crate::table::Table;
-use crate::text::{count, escape, integer, rate, share, shell_word, time};
+use crate::text::{count, escape, integer, rate, share, time};
 
 mod figures;
 mod tables;
@@ -323,19 +323,19 @@ fn known<const N: usize>(
 
 /// The command for the same load; an original needs its seed to repeat it.
 fn command(load: &Load) -> String {
-    let words: Vec<String> = load.arguments.iter().map(|word| shell_word(word)).collect();
+    let words = shell::line(&load.arguments);
     let as_original =
         load.compatibility.as_ref().map(|compatibility| match compatibility.as_str() {
             "wrk" => "wrk --compatibility wrk".to_owned(),
-            compatibility => format!("wrk2 --compatibility {}", shell_word(compatibility)),
+            compatibility => format!("wrk2 --compatibility {}", shell::word(compatibility)),
         });
     if load.foreign.is_some() {
-        return words.join(" ");
+        return words;
     }
     let start = match as_original {
         None => String::new(),
         Some(name) if load.arguments.iter().any(|word| word.starts_with("--seed")) => name + " ",
         Some(name) => format!("{name} --seed {} ", load.seed),
     };
-    format!("benchwright {start}{}", words.join(" "))
+    format!("benchwright {start}{words}")
 }

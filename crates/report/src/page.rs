@@ -3,19 +3,18 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use results::Doctor;
-use results::Metric;
 use results::analysis::Code;
 use results::answer::{Verdict, failing_strands};
 use results::doctor::Check;
 use results::environment::Node;
 use results::manifest::State;
+use results::{Doctor, Metric, shell};
 
 use crate::STYLE;
 use crate::chart;
 use crate::run::Run;
 use crate::table::{between, components, delivery, found, levels, raw, trials};
-use crate::text::{count, date, escape, list, rate, share, shell_word, time};
+use crate::text::{count, date, escape, list, rate, share, time};
 
 mod badges;
 
@@ -359,10 +358,10 @@ fn state(run: &Run) -> &'static str {
 /// The commands to run it again, and to resume it. The resolved spec is first copied to its own
 /// folder, since its relative paths begin there.
 fn commands(run: &Run) -> String {
-    let folder = shell_word(&run.path.display().to_string());
-    let spec = shell_word(&run.path.join("spec.yaml").display().to_string());
+    let folder = shell::word(&run.path.display().to_string());
+    let spec = shell::word(&run.path.join("spec.yaml").display().to_string());
     let again = Path::new(&run.manifest.spec_folder).join("again.yaml");
-    let again = shell_word(&again.display().to_string());
+    let again = shell::word(&again.display().to_string());
     let go_on = run.answer.as_ref().and_then(|answer| answer.go_on(&folder));
     let resume = match run.unfinished() || run.manifest.state == State::Interrupted {
         true => format!("benchwright resume {folder}\n"),

@@ -135,15 +135,6 @@ pub(crate) fn date(unix_s: u64) -> String {
     format!("{year}-{month:02}-{day:02} {:02}:{:02} UTC", second / 3600, second % 3600 / 60)
 }
 
-/// One argument, quoted for a POSIX shell.
-pub(crate) fn shell_word(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
-}
-
 /// Returns the text with its first letter as a capital.
 pub(crate) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();

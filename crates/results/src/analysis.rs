@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use measure::estimate::{self, CONFIDENCE, Support, is_constant};
-use measure::quantity::{counted, grouped, p_in_words};
+use measure::quantity::{self, grouped, p_in_words};
 use measure::spread::{self, Percentile};
 use measure::{Quantile, comparison, scaling as growth, trend};
 use serde::{Deserialize, Serialize};
@@ -553,8 +553,8 @@ fn of_metric(metric: &Metric, requests: Option<u64>) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if let (Some(requests), Some(quantile)) = (requests, quantile(name)) {
         let beyond = (1.0 - quantile.level()) * requests as f64;
-        let of = counted(requests);
-        let beyond = format!("{name} of {of} requests rests on {beyond:.1} beyond it");
+        let of = quantity::requests(requests);
+        let beyond = format!("{name} of {of} rests on {beyond:.1} beyond it");
         match estimate::support(requests, quantile) {
             Support::Unsupported => warnings.push(warning(
                 Code::UnsupportedQuantile,

@@ -16,6 +16,7 @@ use crate::journal::{Entry, Purpose, Status};
 use crate::metric::Metric;
 use crate::reproducibility::Reproduced;
 use crate::scaling::Scaling;
+use crate::shell;
 
 pub(crate) mod earlier;
 #[cfg(test)]
@@ -79,6 +80,7 @@ impl Answer {
     /// Returns the command with which a run in this directory goes on, if it has no answer and can find one.
     pub fn go_on(&self, directory: &str) -> Option<String> {
         let words = self.resume.as_ref()?.iter().map(|word| format!(" {word}"));
+        let directory = shell::word(directory);
         Some(format!("benchwright resume {directory}{}", words.collect::<String>()))
     }
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use measure::estimate;
-use measure::quantity::counted;
+use measure::quantity::{counted, requests};
 
 use crate::journal::{Entry, Observed, Purpose};
 use crate::slo::{self, Judged};
@@ -116,11 +116,11 @@ impl<'a> Judgement<'a> {
         let missed = sums.iter().find(|sum| !sum.met).or(sums.first())?;
         let word = if missed.met { "is met" } else { "is missed" };
         Some(format!(
-            "trials {} and {last} together: {} {word}: {} of {} requests over",
+            "trials {} and {last} together: {} {word}: {} of {} over",
             before.join(", "),
             missed.slo,
             counted(missed.over),
-            counted(missed.of)
+            requests(missed.of)
         ))
     }
 }
@@ -230,6 +230,12 @@ impl<'a> AtLoad<'a> {
             Some(agreeing) => evidence(agreeing.trials).next(),
             None => self.evidence().next(),
         }
+    }
+
+    /// Returns why all trials together cannot decide an objective, however fast the answers were.
+    pub fn too_few_in_words(&self) -> Option<String> {
+        let each: Vec<&[Judged]> = self.evidence().map(|(entry, _)| &entry.slo[..]).collect();
+        slo::too_few_in_words(&each)
     }
 
     /// Describes the judgements: `1 of 2 trials met it (trial 3: …; trial 4: …)`. One that is open counts neither way.

@@ -131,8 +131,7 @@ pub fn of_load(
         }
     });
     let asks_for_verdict = !matches!(question, Question::Figures | Question::LowerBound);
-    if asks_for_verdict && outcome.is_some_and(|outcome| rests_on_unfinished(outcome, &load.total))
-    {
+    if asks_for_verdict && outcome.is_some_and(|outcome| outcome.rests_on_unfinished(&load.total)) {
         let text = "only unfinished requests miss the SLO, and these may still be answered: wait longer for them \
                     (phases.drain, --drain)";
         return (Evidence::Nothing, Some(text.to_owned()));
@@ -215,15 +214,17 @@ fn is_missed_by_failures(slo: &Slo, part: &Part) -> bool {
     slo.is_missed_by(over, part.counts.intended)
 }
 
-/// Returns true if objectives are missed, but only since requests were unfinished: these may still have met
-/// them.
-fn rests_on_unfinished(outcome: &Outcome, part: &Part) -> bool {
-    let rests = |judged: &Judged| {
-        let over = judged.over.saturating_sub(part.counts.unfinished);
-        judged.verdict == Verdict::Undecided && over as f64 <= judged.slo.most_over(judged.of)
-    };
-    let mut missed = outcome.objectives.iter().filter(|judged| !judged.met).peekable();
-    missed.peek().is_some() && missed.all(rests)
+impl Outcome {
+    /// Returns true if objectives are missed, but only since requests were unfinished: these may still have met
+    /// them.
+    pub fn rests_on_unfinished(&self, part: &Part) -> bool {
+        let rests = |judged: &Judged| {
+            let over = judged.over.saturating_sub(part.counts.unfinished);
+            judged.verdict == Verdict::Undecided && over as f64 <= judged.slo.most_over(judged.of)
+        };
+        let mut missed = self.objectives.iter().filter(|judged| !judged.met).peekable();
+        missed.peek().is_some() && missed.all(rests)
+    }
 }
 
 impl Load {

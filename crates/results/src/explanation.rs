@@ -65,7 +65,9 @@ pub enum Code {
     MoreTrials,
     /// A capacity was searched for only once.
     SearchedOnce,
-    /// The range ended below what the system can do.
+    /// The budget ended the run before its answer.
+    Budget,
+    /// The range ended below what the system can do, or began above it.
     NotEnclosed,
     /// The connections of the load were its limit.
     FewConnections,

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use measure::quantity::counted;
+use measure::quantity::{counted, requests};
 
 use crate::failure::{Failure, STATUS};
 use crate::load::{Counts, Group, Load, Part, UNFINISHED};
@@ -269,10 +269,10 @@ pub fn missed_in_words(load: &Load, objectives: &[Judged]) -> Option<String> {
             false => String::new(),
         };
         format!(
-            "{} of {} requests succeeded, fewer than half; see what was asked and what the service \
+            "{} of {} succeeded, fewer than half; see what was asked and what the service \
              answers{allows}",
             counted(ok),
-            counted(intended)
+            requests(intended)
         )
     })
 }

@@ -64,8 +64,13 @@ impl Found {
         match self {
             Found::Exact(value) => written(value),
             Found::Bounds { at_least, at_most } => {
-                let at_least = at_least.map(|value| format!("at least {}", written(value)));
-                let at_most = at_most.map(|value| format!("at most {}", written(value)));
+                let (at_least, at_most) = (at_least.map(&written), at_most.map(&written));
+                // As far as it is shown, it is known.
+                if let Some(value) = at_least.as_ref().filter(|_| at_least == at_most) {
+                    return value.clone();
+                }
+                let at_least = at_least.map(|value| format!("at least {value}"));
+                let at_most = at_most.map(|value| format!("at most {value}"));
                 let parts: Vec<String> = at_least.into_iter().chain(at_most).collect();
                 if parts.is_empty() { "unknown".to_owned() } else { parts.join(" and ") }
             }

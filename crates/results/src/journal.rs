@@ -254,6 +254,9 @@ pub struct Observed {
     /// generator, and up to version 2, when `failures` contained them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfinished: Option<u64>,
+    /// True if only unfinished requests miss the SLO, and nothing else kept the trial from its answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rests_on_unfinished: bool,
     /// The failures by reason and by requests, the most frequent first. Absent without any, and in earlier
     /// results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -351,6 +354,11 @@ impl Observed {
     /// Returns true if no request had a response when the load ended.
     pub fn has_no_response(&self) -> bool {
         0 < self.requests && self.unfinished == Some(self.requests)
+    }
+
+    /// Returns true if only a longer wait for the responses could give the trial an answer, and no calmer machine.
+    pub fn needs_longer_drain(&self) -> bool {
+        self.has_no_response() || self.rests_on_unfinished
     }
 
     /// Returns false up to version 2, when the failures contained the requests that did not end.

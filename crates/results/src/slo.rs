@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use measure::estimate::{self, CONFIDENCE, Enough, Share as Tail};
+use measure::quantity::requests;
 use measure::{Nanos, Quantile, Share};
 use serde::{Deserialize, Serialize};
 
@@ -144,6 +145,17 @@ pub fn sums(loads: &[&[Judged]]) -> Vec<Sum> {
         Sum { slo, over, of, verdict, met }
     };
     (0..objectives).map(of).collect()
+}
+
+/// Returns `7 requests are too few to decide p99 at 95 %`, for the first objective that equal loads together met but
+/// could not decide even if none of their requests were over it; `None` if they missed one.
+pub fn too_few_in_words(loads: &[&[Judged]]) -> Option<String> {
+    let cannot_decide = |sum: &Sum| sum.slo.decide(0, 0, sum.of).0 == Verdict::Undecided;
+    let sums = sums(loads);
+    let Sum { slo, of, .. } =
+        sums.iter().all(|sum| sum.met).then(|| sums.into_iter().find(cannot_decide))??;
+    let (all, are) = (requests(of), if of == 1 { "is" } else { "are" });
+    Some(format!("{all} {are} too few to decide {} at {}", slo.metric(), Share(CONFIDENCE)))
 }
 
 /// Returns for each objective the number of requests over it from which on a load is missed whatever

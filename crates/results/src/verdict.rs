@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use measure::quantity::counted;
+use measure::quantity::{counted, requests};
 use measure::{Histogram, Nanos, Share};
 
 use crate::load::{Counts, Part, UNFINISHED};
@@ -93,9 +93,9 @@ impl Slo {
             Slo::Failures { .. } if 0 < unfinished => "failed or unfinished",
             Slo::Failures { .. } => "failed",
         };
-        let all = counted(of);
+        let all = requests(of);
         let mut text = format!(
-            "{self} {word}: {} of {all} requests {what} ({}, allowed {})",
+            "{self} {word}: {} of {all} {what} ({}, allowed {})",
             counted(over),
             share(over as f64 / of as f64),
             share(self.allowed().0),
@@ -122,9 +122,9 @@ impl Slo {
             ),
         };
         format!(
-            "{self} {word}: {over} of {} requests over ({shares}, allowed {}), by the printed \
+            "{self} {word}: {over} of {} over ({shares}, allowed {}), by the printed \
              percentiles and the failures",
-            counted(of),
+            requests(of),
             share_of(self.allowed())
         )
     }

@@ -14,7 +14,7 @@ use lab::{Error, Host, experiment, spec};
 use local::Local;
 use results::answer::Verdict;
 use results::directory::Readers;
-use results::{Answer, Directory};
+use results::{Answer, Directory, shell};
 
 use crate::progress::{Watched, Watcher};
 use console::output::{self, Exit, Failure};
@@ -129,7 +129,8 @@ pub(crate) fn rerun(arguments: &Rerun) -> Result<Exit, Failure> {
     })?;
     if let Ok(Ended { directory, .. }) = &ended {
         let (a, b) = (shown(earlier), shown(directory));
-        output::error(&format!("compare  benchwright compare {a} {b}"));
+        let line = shell::line(&["benchwright", "compare", &a, &b]);
+        output::error(&format!("compare  {line}"));
     }
     conclude(ended, arguments.json)
 }

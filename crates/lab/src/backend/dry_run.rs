@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use measure::{Instant, Nanos};
-use results::Environment;
+use results::{Environment, shell};
 
 use super::{
     Address, Backend, Drive, Driven, Executed, Limits, Machine, Reply, Service, Stop, Ticking,
@@ -97,7 +97,7 @@ impl Backend for DryRun {
         let part = output.as_ref().map(|text| format!(" → `{text}` in its output"));
         let whole = output_equals.as_ref().map(|text| format!(" → `{text}`"));
         let (part, whole) = (part.unwrap_or_default(), whole.unwrap_or_default());
-        self.tell(format!("run      {}{part}{whole}", command.0.join(" ")));
+        self.tell(format!("run      {}{part}{whole}", line(&command.0)));
         Ok(Executed::as_expected(run))
     }
 
@@ -132,10 +132,9 @@ impl Backend for DryRun {
         match &drive.foreign {
             None => self.tell(format!("drive    benchwright {}", drive.arguments)),
             Some(made) => {
-                let warm_up =
-                    made.warm_up.iter().map(|words| format!("warm up  {}", words.join(" ")));
+                let warm_up = made.warm_up.iter().map(|words| format!("warm up  {}", line(words)));
                 self.told.extend(warm_up);
-                self.tell(format!("drive    {}", made.command.join(" ")));
+                self.tell(format!("drive    {}", line(&made.command)));
             }
         }
         self.drives.push(drive.clone());
@@ -160,6 +159,15 @@ fn named(service: &str, number: u32, scheme: &str) -> Vec<Address> {
     replicas(service, number).iter().map(address).collect()
 }
 
+/// Returns a command as a shell reads it. A placeholder has no value yet, so it stays as it is.
+fn line<S: AsRef<str>>(words: &[S]) -> String {
+    let shown = |word: &str| match word.contains("${") && !word.contains(char::is_whitespace) {
+        true => word.to_owned(),
+        false => shell::word(word),
+    };
+    words.iter().map(|word| shown(word.as_ref())).collect::<Vec<_>>().join(" ")
+}
+
 /// Describes one service: its replicas differ only in their names.
 fn started(service: &Service) -> String {
     if let Some(chart) = &service.chart {
@@ -170,7 +178,7 @@ fn started(service: &Service) -> String {
             chart.release,
             chart.folder.display(),
             namespace.unwrap_or_default(),
-            chart.values().join(" "),
+            line(&chart.values()),
             service.ready_within.in_words()
         );
     }
@@ -180,7 +188,7 @@ fn started(service: &Service) -> String {
         n => format!("{} ×{n}", service.name),
     };
     let variables: String =
-        environment.iter().map(|(name, value)| format!("{name}={value} ")).collect();
+        environment.iter().map(|(name, value)| format!("{name}={} ", shell::word(value))).collect();
     let cpu = cpu.map(|limit| format!(" · at most {limit} CPUs")).unwrap_or_default();
     let memory = memory.map(|limit| format!(" · at most {}", MemoryLimit(limit).write()));
     let address = match foreign {
@@ -190,7 +198,7 @@ fn started(service: &Service) -> String {
     };
     format!(
         "start    {name}: {variables}{}{address}{cpu}{} · ready within {}",
-        command.join(" "),
+        line(command),
         memory.unwrap_or_default(),
         service.ready_within.in_words()
     )

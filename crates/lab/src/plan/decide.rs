@@ -24,9 +24,8 @@ const MOST_REPEATS_OF_ABORTED: u32 = 2;
 /// do so again.
 const MOST_GENERATOR_BOUND: usize = 2;
 
-/// The most trials in which no request had a response before the load ended: a calmer machine does not change
-/// that.
-const MOST_WITHOUT_RESPONSE: usize = 2;
+/// The most trials that only a longer wait for their responses could give an answer.
+const MOST_NOT_AWAITED: usize = 2;
 
 /// The most probes if none of them is valid. A disturbance only slows a probe down, so the fastest
 /// is the best estimate.
@@ -459,14 +458,17 @@ fn attempt(
     if MOST_GENERATOR_BOUND <= failed.iter().filter(is_bound).count() {
         return refused(last_reason());
     }
-    let is_silent =
-        |entry: &&&Entry| entry.observed.as_ref().is_some_and(Observed::has_no_response);
-    if MOST_WITHOUT_RESPONSE <= failed.iter().filter(is_silent).count() {
-        return refused(
-            "no request had a response when the load ended. Wait longer for them (phases.drain), and look \
-             if the service answers at all"
+    let is_cut_off =
+        |entry: &&Entry| entry.observed.as_ref().is_some_and(Observed::needs_longer_drain);
+    if MOST_NOT_AWAITED <= failed.iter().copied().filter(is_cut_off).count() {
+        let is_silent =
+            |entry: &Entry| entry.observed.as_ref().is_some_and(Observed::has_no_response);
+        return refused(match failed.iter().copied().all(is_silent) {
+            true => "no request had a response when the load ended. Wait longer for them (phases.drain), and \
+                     look if the service answers at all"
                 .to_owned(),
-        );
+            false => last_reason(),
+        });
     }
     if budget.invalid_attempts < invalid {
         let times = match invalid {
@@ -512,7 +514,8 @@ fn attempt(
         return disturbed(format!("disturbances used up the {allowed} that {of}: {last}"));
     }
     let longest = (FIRST_WAIT * u64::from(invalid.max(1))).min(LONGEST_WAIT);
-    let await_calm = repeats_invalid.then(|| left.saturating_sub(next).min(longest));
+    let may_calm_down = repeats_invalid && !failed.last().is_some_and(is_cut_off);
+    let await_calm = may_calm_down.then(|| left.saturating_sub(next).min(longest));
     let attempt = failed.len() as u32 + 1;
     Ok(Attempt { purpose, asked: load, repetition, attempt, await_calm, why: None, bracket: None })
 }

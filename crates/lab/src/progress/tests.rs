@@ -65,6 +65,7 @@ fn observed() -> Observed {
         connections: None,
         slo_met: Some(true),
         generator_bound: false,
+        rests_on_unfinished: false,
         saturated: false,
         bytes_per_answer: None,
         bytes_per_operation: None,

@@ -102,7 +102,9 @@ impl<'de> Deserialize<'de> for Connections {
                 f.write_str("a number of connections (`32`) or `{per_rate: 0.1}`")
             }
             fn visit_u64<E: Error>(self, number: u64) -> Result<Connections, E> {
-                let number = AtLeastOne::try_from(u32::try_from(number).unwrap_or(u32::MAX));
+                let most = u32::MAX;
+                let wrong = || E::custom(format!("`{number}` is too many; write at most {most}"));
+                let number = AtLeastOne::try_from(u32::try_from(number).map_err(|_| wrong())?);
                 number.map(Connections::Fixed).map_err(E::custom)
             }
             fn visit_i64<E: Error>(self, number: i64) -> Result<Connections, E> {

@@ -230,12 +230,27 @@ pub(super) fn at(path: &str, value: Value) -> Result<Value, String> {
     }))
 }
 
-/// Merges by RFC 7386: objects merge, null removes, everything else replaces.
+/// Returns the places in a list of this length that a patch names; `None` if it names something else.
+fn places(patch: &Map<String, Value>, length: usize) -> Option<Vec<usize>> {
+    let place = |name: &String| name.parse().ok().filter(|place| *place < length);
+    patch.keys().map(place).collect::<Option<Vec<usize>>>().filter(|places| !places.is_empty())
+}
+
+/// Merges by RFC 7386: objects merge, null removes, everything else replaces. Beyond it, the fields `0`, `1`, … of a
+/// patch are the items of a list, as in `slo.0.max`.
 fn merge(document: &mut Value, patch: Value) {
     let Value::Object(patch) = patch else {
         *document = patch;
         return;
     };
+    if let Value::Array(items) = &mut *document
+        && let Some(places) = places(&patch, items.len())
+    {
+        for (place, (_, value)) in places.into_iter().zip(patch) {
+            merge(&mut items[place], value);
+        }
+        return;
+    }
     if !document.is_object() {
         *document = Value::Object(Map::new());
     }

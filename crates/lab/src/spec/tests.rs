@@ -704,6 +704,14 @@ fn settings_apply_after_the_profile_and_words_stay_words() {
 }
 
 #[test]
+fn a_setting_names_an_item_of_a_list_by_its_place() {
+    let text = spec("slo: [{metric: p99, max: 9ms}, {metric: failures, max: 1%}]\n");
+    let resolved = read(&text, None, &["slo.0.max=7ms"]).unwrap();
+    assert_eq!(results::slo::written(&resolved.slos()), "p99<=7ms,failures<=1%");
+    assert!(read(&text, None, &["slo.2.max=7ms"]).is_err());
+}
+
+#[test]
 fn settings_are_checked_together() {
     let search = "search: {start: 500/s, step: 100/s, stop: [{rule: slo_violated}]}\nslo: [{metric: p99, max: 9ms}]\n";
     let text = spec(search).replace(", rate: 500/s", "");

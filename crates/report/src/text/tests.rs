@@ -50,10 +50,3 @@ fn dates_follow_the_calendar() {
         "1970-01-01 00:00 UTC, 2000-02-29 00:00 UTC, 2024-02-29 12:00 UTC, 2026-11-21 09:42 UTC"
     );
 }
-
-#[test]
-fn a_shell_reads_a_word_back_as_it_was() {
-    assert_eq!(shell_word("results/a-1"), "results/a-1");
-    assert_eq!(shell_word("it's $HOME"), r"'it'\''s $HOME'");
-    assert_eq!(shell_word(""), "''");
-}

@@ -226,7 +226,7 @@ fn a_sweep_that_ends_with_its_range_says_at_least() {
             stopped by            the range was measured up to 400/s
         "#]],
     );
-    expect!["maximum throughput at least 382/s; capacity at least 400/s with p99 ≤ 20 ms and failures ≤ 0.1 % (the range was measured up to 400/s)"].assert_eq(&answer.summary);
+    expect!["maximum throughput at least 382/s; capacity at least 400/s with p99 ≤ 20 ms and failures ≤ 0.1 %, but 1,530 requests are too few to decide failures at 95 % (the range was measured up to 400/s)"].assert_eq(&answer.summary);
     let (maximum, capacity) = (answer.maximum_throughput.unwrap(), answer.capacity.unwrap());
     assert!(maximum.at_least && capacity.at_least);
     // Beyond the limit of the system, the range shows it.

@@ -31,7 +31,7 @@ fn shipped_specs_plan() {
         time      3 s per trial; 2 trials: 6 s; usually 5.6 s; up to 3 min 0 s more if the machine is disturbed
         the first trial:
           start    reference: benchwright reference --delay exponential:1ms --listen 127.0.0.1:0 · ready within 30 s
-          drive    benchwright load http://reference/ --rate 500/s --arrivals poisson --connections 64 --warm-up 500ms --duration 2s --drain 500ms --timeout 10s --seed 1540608551651571 --slo p99<=20ms,failures<=0.1% --progress lines --json
+          drive    benchwright load http://reference/ --rate 500/s --arrivals poisson --connections 64 --warm-up 500ms --duration 2s --drain 500ms --timeout 10s --seed 1540608551651571 --slo 'p99<=20ms,failures<=0.1%' --progress lines --json
           stop     everything
     "#]].assert_eq(&plan("hello.yaml", None));
     expect![[r#"
@@ -111,7 +111,7 @@ fn shipped_specs_plan() {
           ask      GET http://frontend-2.1/metrics → 200, `hotel_` in it
           ask      POST http://frontend-1.1/reset → 200
           ask      POST http://frontend-2.1/reset → 200
-          drive    benchwright load http://frontend-1.1 http://frontend-2.1 --address frontend-1.1,frontend-1.2 --address frontend-2.1,frontend-2.2 --closed --connections 64 --warm-up 1s --duration 2s --drain 500ms --timeout 10s --seed 221217432148139 --slo p99<=100ms,failures<=0.1% --progress lines --json --per-target --script experiments/hotel-mixed.lua
+          drive    benchwright load http://frontend-1.1 http://frontend-2.1 --address frontend-1.1,frontend-1.2 --address frontend-2.1,frontend-2.2 --closed --connections 64 --warm-up 1s --duration 2s --drain 500ms --timeout 10s --seed 221217432148139 --slo 'p99<=100ms,failures<=0.1%' --progress lines --json --per-target --script experiments/hotel-mixed.lua
           stop     everything
     "#]].assert_eq(&plan("hotel.yaml", None));
     expect![[r#"
@@ -164,7 +164,7 @@ fn shipped_specs_plan() {
           ask      GET http://hotel/cinema?username=Cornell_1&password=1111111111&hotelId=1 → 200, `Failed. No Cinemas.` in it
           ask      GET http://hotel/metrics → 200, `hotel_` in it
           ask      POST http://hotel/reset → 200
-          drive    benchwright load http://hotel --closed --connections 64 --warm-up 1s --duration 2s --drain 1s --timeout 10s --seed 4860157389481002 --slo p99<=100ms,failures<=0.1% --progress lines --json --script experiments/hotel-mixed.lua
+          drive    benchwright load http://hotel --closed --connections 64 --warm-up 1s --duration 2s --drain 1s --timeout 10s --seed 4860157389481002 --slo 'p99<=100ms,failures<=0.1%' --progress lines --json --script experiments/hotel-mixed.lua
           stop     everything
     "#]].assert_eq(&plan("hotel-all-in-one.yaml", None));
     expect![[r#"
@@ -201,7 +201,7 @@ fn shipped_specs_plan() {
             4  replicas=4 · capacity  8 to 40 trials, 56 s to 4 min 24 s, seed 5473442904728945
         first, to find the first load:
           start    store: benchwright app users store --listen 127.0.0.1:0 · ready within 30 s
-          start    users: BENCHWRIGHT_USERS_SECRET=placeholder for benchmarks, of 32 bytes or more benchwright app users --cost 4 --hashing-threads 1 --overload refuse --queue 64 --store store --listen 127.0.0.1:0 · at most 0.15 CPUs · ready within 30 s
+          start    users: BENCHWRIGHT_USERS_SECRET='placeholder for benchmarks, of 32 bytes or more' benchwright app users --cost 4 --hashing-threads 1 --overload refuse --queue 64 --store store --listen 127.0.0.1:0 · at most 0.15 CPUs · ready within 30 s
           start    balancer: benchwright app balancer --backends users --probe-every 1s --probe-timeout 1s --listen 127.0.0.1:0 · ready within 30 s
           ask      GET http://balancer/balancer/ready?replicas=1 → 200
           ask      POST http://balancer/auth/register {"username":"manuandru","password":"12341234"} → 200, `{"username":"manuandru"}`
@@ -213,7 +213,7 @@ fn shipped_specs_plan() {
           ask      GET http://balancer/whoami → 200, `{"username":"manuandru"}`
           ask      GET http://balancer/whoami → 401
           ask      GET http://balancer/balancer/metrics → 200, `balancer_replica_ready` in it
-          drive    benchwright load http://balancer/auth/login --closed --connections 64 --warm-up 1s --duration 2s --drain 500ms --timeout 10s --seed 5794879418970433 --slo p99<=500ms,failures<=0.1% --progress lines --json --script experiments/users-login.lua
+          drive    benchwright load http://balancer/auth/login --closed --connections 64 --warm-up 1s --duration 2s --drain 500ms --timeout 10s --seed 5794879418970433 --slo 'p99<=500ms,failures<=0.1%' --progress lines --json --script experiments/users-login.lua
           stop     everything
     "#]].assert_eq(&plan("users.yaml", None));
     expect![[r#"
@@ -281,7 +281,7 @@ fn shipped_specs_plan() {
           ask      GET http://front/wrk2-api/user-timeline/read?user_id=1&start=0&stop=10 → 200, `"username":"username_1"` in it
           ask      GET http://front/metrics → 200, `social_home_pages_total` in it
           ask      POST http://front/reset → 200, `"posts":105820,` in it
-          drive    benchwright load http://front --rate 4000/s --arrivals poisson --connections 400 --warm-up 1s --duration 5s --drain 500ms --timeout 10s --seed 4065315651470207 --slo p99<=100ms,failures<=0.1% --until-missed --progress lines --json --script-threads 2 --script experiments/social-home.lua -- 962
+          drive    benchwright load http://front --rate 4000/s --arrivals poisson --connections 400 --warm-up 1s --duration 5s --drain 500ms --timeout 10s --seed 4065315651470207 --slo 'p99<=100ms,failures<=0.1%' --until-missed --progress lines --json --script-threads 2 --script experiments/social-home.lua -- 962
           stop     everything
     "#]].assert_eq(&plan("social.yaml", None));
     expect![[r#"
@@ -326,7 +326,7 @@ fn shipped_specs_plan() {
         seed      17285499004125085777
         time      7 s per trial; 7 to 30 trials: 53 s to 3 min 34 s; usually 20 in 2 min 8 s; up to 3 min 0 s more if the machine is disturbed
         first, to find the first load:
-          drive    benchwright load http://queue.simulated/ --closed --connections 64 --warm-up 1s --duration 2s --drain 1s --timeout 10s --seed 5122804340250067 --slo p99<=10ms,failures<=0.1% --progress lines --json
+          drive    benchwright load http://queue.simulated/ --closed --connections 64 --warm-up 1s --duration 2s --drain 1s --timeout 10s --seed 5122804340250067 --slo 'p99<=10ms,failures<=0.1%' --progress lines --json
           stop     everything
     "#]].assert_eq(&plan("simulated.yaml", None));
     expect![[r#"

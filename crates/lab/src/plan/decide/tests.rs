@@ -153,6 +153,24 @@ fn a_closed_loop_that_its_generator_limits_is_repeated_once_and_a_probe_not_at_a
     assert_eq!(why(&closed, &journal), "the generator was the bottleneck: busy");
 }
 
+/// No calmer machine ends what a service had not answered when the load ended.
+#[test]
+fn a_load_that_only_unfinished_requests_spoil_is_repeated_once_and_waits_for_no_calm_machine() {
+    let mut fixed = sweep("invalid_attempts: 8");
+    fixed.spec.search = None;
+    let cut_off = |attempt: &Attempt| {
+        let mut entry = entry(attempt, Status::Invalid, 1_000.0);
+        entry.observed.as_mut().unwrap().rests_on_unfinished = true;
+        entry.reasons = vec!["wait longer for them (phases.drain)".to_owned()];
+        entry
+    };
+    let mut journal = vec![cut_off(&next(&fixed, &[]))];
+    let again = next(&fixed, &journal);
+    assert_eq!((again.attempt, again.await_calm), (2, None));
+    journal.push(cut_off(&again));
+    assert_eq!(why(&fixed, &journal), "wait longer for them (phases.drain)");
+}
+
 /// No calmer machine makes a service answer within the load.
 #[test]
 fn a_load_without_a_response_is_repeated_once() {

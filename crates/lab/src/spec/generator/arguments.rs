@@ -4,6 +4,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use results::shell;
+
 use crate::spec::workload::ARGUMENTS;
 
 /// The arguments after `benchwright`, in their order.
@@ -80,6 +82,6 @@ impl Arguments {
 
 impl fmt::Display for Arguments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.words().join(" "))
+        f.write_str(&shell::line(&self.words()))
     }
 }

@@ -63,7 +63,7 @@ fn the_generator_judges_by_the_same_objectives() {
         "slo: [{metric: p99.9, max: 80ms}, {metric: p50, max: 5ms}, {metric: failures, max: 1%}]";
     let command = command(&read("model: open, rate: 1/s", slo), Some(1.0));
     assert!(
-        command.contains("--seed 7 --slo p99.9<=80ms,p50<=5ms,failures<=1% --progress"),
+        command.contains("--seed 7 --slo 'p99.9<=80ms,p50<=5ms,failures<=1%' --progress"),
         "{command}"
     );
 }
@@ -118,7 +118,7 @@ const RECEIVED: &str = "workload={get: null, events: {receive: '127.0.0.1:9'}}";
 const REACHING: &[Reaching] = &[
     ("load.address", &["load.address=[10.0.0.7, 10.0.0.8:81]"], "--address 10.0.0.7,10.0.0.8:81"),
     ("load.rate", &["load.rate=77/s"], "--rate 77/s"),
-    ("load.shape", &["load={rate: null, shape: '1/s 2s, ->5/s 3s'}"], "--shape 1/s 2s, ->5/s 3s"),
+    ("load.shape", &["load={rate: null, shape: '1/s 2s, ->5/s 3s'}"], "--shape '1/s 2s, ->5/s 3s'"),
     ("load.trace", &[TRACE], "--trace FOLDER/Cargo.toml"),
     ("load.speed", &[TRACE, "load.speed=2"], "--speed 2"),
     ("load.arrivals", &["load.arrivals=lognormal:2"], "--arrivals lognormal:2"),
@@ -129,7 +129,7 @@ const REACHING: &[Reaching] = &[
     ("phases.measure.time", &["phases.measure.time=7s"], "--duration 7s"),
     ("phases.drain", &["phases.drain=4s"], "--drain 4s"),
     ("load.timeout", &["load.timeout=3s"], "--timeout 3s"),
-    ("slo", &["slo=[{metric: p99, max: 5ms}]"], "--slo p99<=5ms"),
+    ("slo", &["slo=[{metric: p99, max: 5ms}]"], "--slo 'p99<=5ms'"),
     ("load.connect_timeout", &["load.connect_timeout=2s"], "--connect-timeout 2s"),
     ("load.backlog", &["load.backlog=10k"], "--backlog 10000"),
     ("load.max_body", &["load.max_body=1MiB"], "--max-body 1048576B"),
@@ -159,11 +159,11 @@ const REACHING: &[Reaching] = &[
     (
         "workload.headers",
         &["workload.headers={Accept: [a, b], X-Id: '${vars.id}'}", "vars.id=7"],
-        "--header Accept: a --header Accept: b --header X-Id: 7",
+        "--header 'Accept: a' --header 'Accept: b' --header 'X-Id: 7'",
     ),
-    ("workload.body", &["workload.body='${vars.id}!'", "vars.id=7"], "--body 7!"),
+    ("workload.body", &["workload.body='${vars.id}!'", "vars.id=7"], "--body '7!'"),
     ("workload.body_file", &["workload.body_file=Cargo.toml"], "--body-file FOLDER/Cargo.toml"),
-    ("workload.check", &["workload.check=status=2xx body~ok"], "--check status=2xx body~ok"),
+    ("workload.check", &["workload.check=status=2xx body~ok"], "--check 'status=2xx body~ok'"),
     ("workload.mix", &[MIX], "--mix FOLDER/Cargo.toml"),
     ("workload.data", &[MIX, "workload.data=Cargo.toml"], "--data FOLDER/Cargo.toml"),
     ("workload.script", &[SCRIPT], "--script FOLDER/Cargo.toml"),
@@ -263,7 +263,7 @@ fn an_option_that_a_backend_sets_comes_before_the_arguments_of_a_script() {
     arguments.files_mut().next().unwrap().clone_from(&Path::new("/load/a.lua").to_owned());
     assert_eq!(
         arguments.to_string(),
-        "load --body -- --script /load/a.lua --secrets /secrets/load.json --part #1/2 -- --until-missed /specs/a.lua"
+        "load --body -- --script /load/a.lua --secrets /secrets/load.json --part '#1/2' -- --until-missed /specs/a.lua"
     );
     assert!(arguments.has(SECRETS) && !arguments.has(UNTIL_MISSED));
 }

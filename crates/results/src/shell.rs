@@ -1,0 +1,26 @@
+//! Command lines as a POSIX shell reads them, so that a printed one can be copied.
+
+/// Returns one word, quoted where the shell would read something else.
+pub fn word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+/// Returns the words of a command as one line.
+pub fn line<S: AsRef<str>>(words: &[S]) -> String {
+    words.iter().map(|one| word(one.as_ref())).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_needs_it() {
+        assert_eq!(word("results/a-1"), "results/a-1");
+        assert_eq!(line(&["a b", "it's $HOME", "", "x"]), r"'a b' 'it'\''s $HOME' '' x");
+    }
+}

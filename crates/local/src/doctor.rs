@@ -14,7 +14,8 @@ use lab::{Host, host};
 use measure::{Instant, Nanos};
 use results::Doctor;
 
-use super::{calm, digests, roles};
+use crate::cpus::roles;
+use crate::{calm, digests};
 
 #[cfg(test)]
 mod tests;

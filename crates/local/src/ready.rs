@@ -11,8 +11,8 @@ use lab::spec::plain;
 use regex::Regex;
 use wire::url::{self, Place, Server};
 
-use super::POLL_EVERY;
-use super::output::Lines;
+use crate::output::Lines;
+use crate::process::POLL_EVERY;
 
 #[cfg(test)]
 mod tests;

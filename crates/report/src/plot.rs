@@ -14,6 +14,9 @@ mod scale;
 #[cfg(test)]
 mod tests;
 
+/// The looks of pages and of the plots in them.
+pub(crate) const STYLE: &str = include_str!("style.css");
+
 /// The width of all plots: equal, so that equal times and equal loads are aligned.
 pub(crate) const WIDTH: f64 = 560.0;
 pub(crate) const LEFT: f64 = 62.0;

@@ -18,9 +18,12 @@ use metrics::Metrics;
 
 mod metrics;
 
-/// The ways to watch a run.
+/// The ways to watch a run, and to read its answer.
 #[derive(Args, Debug)]
 pub(crate) struct Watched {
+    /// Print the answer as one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
     /// Lines only, without the view that takes the terminal
     #[arg(long)]
     pub(crate) no_tui: bool,

@@ -16,7 +16,7 @@ use lab::spec::{Component, Exchange, Literal, Resolved, Run};
 use measure::{Instant, Nanos};
 use results::environment::Node;
 use results::{Doctor, Environment};
-use wire::url::{self, Place, Server};
+use wire::url::{self, Destination, Server};
 
 use crate::confine::Confinement;
 use crate::lock::Lock;
@@ -257,7 +257,7 @@ impl Drop for Local {
 /// Returns the port of a URL of this machine.
 fn loopback_port(url: &str) -> Option<u16> {
     let Server { place, port, .. } = url::server(url).ok()?;
-    let Place::Host(host, _) = place else { return None };
+    let Destination::Host(host, _) = place else { return None };
     let is_here = host == "localhost"
         || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
     port.filter(|_| is_here)

@@ -9,7 +9,7 @@ use lab::backend::{Foreign, Service};
 use lab::host::rest;
 use lab::spec::plain;
 use regex::Regex;
-use wire::url::{self, Place, Server};
+use wire::url::{self, Destination, Server};
 
 use crate::output::Lines;
 use crate::process::POLL_EVERY;
@@ -108,7 +108,7 @@ pub(super) fn check(url: &str, service: &Service) -> Result<Server, String> {
             server.scheme
         ));
     }
-    let (Place::Host(host, _), Some(port)) = (&server.place, server.port) else {
+    let (Destination::Host(host, _), Some(port)) = (&server.place, server.port) else {
         return Ok(server);
     };
     let addresses = (host.as_str(), port).to_socket_addrs();

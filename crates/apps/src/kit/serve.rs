@@ -195,7 +195,7 @@ async fn serve(
     stream: TcpStream,
     limits: Limits,
     mut ended: watch::Receiver<()>,
-    place: Place,
+    place: Counted,
     site: Arc<impl Site>,
 ) {
     // Without it a response may wait for the acknowledgement of the previous one: slow, but
@@ -511,16 +511,16 @@ struct Open {
 }
 
 /// One open connection; it is counted until this is dropped.
-struct Place(Arc<Open>);
+struct Counted(Arc<Open>);
 
 impl Open {
-    fn enter(open: &Arc<Open>, most: usize) -> Option<Place> {
+    fn enter(open: &Arc<Open>, most: usize) -> Option<Counted> {
         if open.count.load(Ordering::Relaxed) >= most {
             return None;
         }
         open.count.fetch_add(1, Ordering::Relaxed);
         open.statistics.connected(1);
-        Some(Place(Arc::clone(open)))
+        Some(Counted(Arc::clone(open)))
     }
 
     async fn none_left(&self) {
@@ -530,7 +530,7 @@ impl Open {
     }
 }
 
-impl Drop for Place {
+impl Drop for Counted {
     fn drop(&mut self) {
         self.0.count.fetch_sub(1, Ordering::Relaxed);
         self.0.statistics.connected(-1);

@@ -28,7 +28,7 @@ use super::tokens::{self, Tokens};
 use super::{Process, Service};
 use crate::kit::answer::{PROMETHEUS, of_type};
 use crate::kit::folder::Folder;
-use crate::kit::hashing::{Login, Place, Pool};
+use crate::kit::hashing::{Login, Pool, Ticket};
 use crate::kit::health::Health;
 use crate::kit::metrics::Metrics as _;
 use crate::kit::process;
@@ -325,7 +325,7 @@ impl Users {
     }
 
     /// Takes a place in the queue for hashing, before anything is asked of the store.
-    fn place(&self) -> Result<Place, Refused> {
+    fn place(&self) -> Result<Ticket, Refused> {
         self.hashing.enter().ok_or_else(|| {
             self.statistics.refuse();
             let mut full = message(StatusCode::SERVICE_UNAVAILABLE, "too many logins at once");
@@ -336,7 +336,7 @@ impl Users {
 
     async fn hash<T: Send + 'static>(
         &self,
-        place: Place,
+        place: Ticket,
         work: impl FnOnce() -> bcrypt::BcryptResult<T> + Send + 'static,
     ) -> Result<T, Refused> {
         let metrics = Arc::clone(&self.metrics);

@@ -3,7 +3,7 @@ use std::path::Path;
 use expect_test::expect;
 
 use super::*;
-use crate::course::{Attempt, Place, Trial};
+use crate::course::{Attempt, Position, Trial};
 use crate::plan::{Plan, Turns};
 use crate::spec;
 use crate::spec::workload::ARGUMENTS;
@@ -98,7 +98,7 @@ fn first_load(set: &[&str]) -> String {
     let plan = Plan::of(&resolved).unwrap_or_else(|error| panic!("{set:?}: {error}"));
     let turn = Turns::new(&plan, Vec::new()).next_turn().expect("a first trial");
     let Attempt { purpose, asked, repetition, attempt, .. } = turn.attempt;
-    let place = Place::default();
+    let place = Position::default();
     let trial = Trial { number: 1, purpose, asked, repetition, attempt, seed: 7, place };
     let mut system = System::default();
     system.urls = vec!["https://a:1/".to_owned()];

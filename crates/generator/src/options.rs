@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use load::network::Wanted;
+use load::network::Choice;
 use load::receiver::{How, Refusal};
 use measure::cpus::Pin;
 use measure::pace::{Distribution, Portion, Shape, Think};
@@ -244,7 +244,7 @@ pub struct Load {
     /// Network interface: epoll, uring (io_uring, Linux 6.1), or auto: the one that measured best
     /// for such a load, of those that the kernel allows
     #[arg(long, value_name = "auto|epoll|uring", default_value = "auto", help_heading = "How")]
-    pub(crate) io: Wanted,
+    pub(crate) io: Choice,
     /// TCP congestion control, one that the kernel has (reno, cubic, bbr). Some, such as bbr,
     /// spread what is sent over time, which over loopback may take longer than a fast response
     /// [default: the system's; the document names it]

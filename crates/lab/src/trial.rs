@@ -19,7 +19,7 @@ use crate::host;
 use crate::monitor::{self, Moment};
 use crate::progress::{Event, Progress, Stage};
 use crate::seconds;
-use crate::spec::generator::{self, Arguments, Wanted};
+use crate::spec::generator::{self, Arguments, AskedLoad};
 use crate::spec::{Between, Resolved, UntilSteady};
 use crate::system::System;
 
@@ -192,7 +192,7 @@ fn load_of(
         Some(until) => (Nanos::ZERO, *until.max, Some(warm_up::INTERVAL), trial.seed ^ 1),
     };
     let (rate, drain) = (trial.asked, *phases.drain);
-    let wanted = Wanted { rate, warm_up, measure, drain, interval, seed };
+    let wanted = AskedLoad { rate, warm_up, measure, drain, interval, seed };
     let foreign = generator::foreign(resolved, &targets, &wanted);
     let arguments = match &foreign {
         Some(_) => Arguments::default(),

@@ -9,7 +9,7 @@ use anyhow::{Context, anyhow};
 use lab::Host;
 use lab::backend::{Address, Backend, Drive, Driven, Executed, Reply, Service, Stop, Ticking};
 use lab::calm::Calm;
-use lab::doctor::Wanted;
+use lab::doctor::Demands;
 use lab::host;
 use lab::spec::generator::{self, Arguments};
 use lab::spec::{Component, Exchange, Literal, Resolved, Run};
@@ -70,7 +70,7 @@ impl Backend for Local {
         let urls = resolved.spec.sut.endpoint.0.iter();
         let ports = urls.filter_map(|url| loopback_port(&resolved.text(url, 1)));
         let own = own.chain(sockets::listeners(&ports.collect())).collect();
-        let wanted = Wanted { own, ..doctor::wanted(resolved)? };
+        let wanted = Demands { own, ..doctor::wanted(resolved)? };
         let machine = &mut self.machine;
         Ok(Some(match since {
             None => machine.before(&wanted, programs, doctor::SPIN_BEFORE_RUN, &self.host)?,

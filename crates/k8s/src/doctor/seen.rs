@@ -9,7 +9,7 @@ use crate::lease;
 use crate::objects::RUN;
 use crate::pods;
 
-use super::{Answer, Answers, Kubelet, LOAD, Missing, Wanted};
+use super::{Answer, Answers, Demands, Kubelet, LOAD, Missing};
 
 /// The annotation that `kubectl rollout restart` changes in a template.
 const RESTARTED: &str = "kubectl.kubernetes.io/restartedAt";
@@ -23,7 +23,7 @@ static NOT_READ: Missing = Missing::NotRead;
 /// The answers, and what the experiment wants.
 pub(super) struct Seen<'a> {
     pub(super) answers: &'a Answers,
-    pub(super) wanted: &'a Wanted,
+    pub(super) wanted: &'a Demands,
 }
 
 impl<'a> Seen<'a> {

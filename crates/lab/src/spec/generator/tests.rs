@@ -19,7 +19,7 @@ fn read(load: &str, further: &str) -> Resolved {
 }
 
 fn command(resolved: &Resolved, rate: Option<f64>) -> String {
-    let wanted = Wanted {
+    let wanted = AskedLoad {
         rate: rate.and_then(Rate::per_second),
         warm_up: Nanos::from_millis(1_500),
         measure: Nanos::from_secs(5),
@@ -71,7 +71,7 @@ fn the_generator_judges_by_the_same_objectives() {
 #[test]
 fn the_addresses_of_replicas_are_given_once_for_each_target() {
     let resolved = read("model: closed", "");
-    let wanted = Wanted {
+    let wanted = AskedLoad {
         rate: None,
         warm_up: Nanos::ZERO,
         measure: Nanos::SECOND,

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use results::{Secrets, secrets};
 
 use super::patch::AND;
-use places::{Document, Seen};
+use places::{Document, Token};
 
 mod places;
 
@@ -152,7 +152,7 @@ impl Source {
             above.is_some_and(|above| is(&setting.path[above..], path))
         });
         let mut best: Option<(usize, Location)> = None;
-        let mut see = |seen: &Seen<'_>| {
+        let mut see = |seen: &Token<'_>| {
             let is_better = best.is_none_or(|(depth, _)| seen.path.len() < depth);
             if seen.is_key && seen.path.ends_with(path) && is_better {
                 best =
@@ -174,7 +174,7 @@ impl Source {
             has(&setting.path, path) && (below || word(&setting.value, text).is_some())
         };
         self.setting(says).or_else(|| {
-            let is_below = |seen: &Seen<'_>| {
+            let is_below = |seen: &Token<'_>| {
                 let above = if seen.is_key { &seen.path[..seen.path.len() - 1] } else { seen.path };
                 above.windows(path.len()).any(|part| part == path)
             };
@@ -184,7 +184,7 @@ impl Source {
 
     /// Finds a part of this whole text.
     pub(super) fn inside(&self, whole: &str, part: &str) -> Option<Location> {
-        let is_it = |seen: &Seen<'_>| self.text[seen.at.clone()].contains(whole);
+        let is_it = |seen: &Token<'_>| self.text[seen.at.clone()].contains(whole);
         self.first(part, &is_it).or_else(|| self.setting(|setting| setting.value.contains(whole)))
     }
 
@@ -195,7 +195,7 @@ impl Source {
     }
 
     /// Returns the first place of a word among the keys and values that fit.
-    fn first(&self, text: &str, fits: &dyn Fn(&Seen<'_>) -> bool) -> Option<Location> {
+    fn first(&self, text: &str, fits: &dyn Fn(&Token<'_>) -> bool) -> Option<Location> {
         let mut found = None;
         self.walk(&mut |seen| {
             if found.is_none() && fits(seen) {
@@ -208,7 +208,7 @@ impl Source {
 
     /// Calls a function with each key and value of the text that is in effect. What is in effect of a
     /// profile comes first, with the path that it has in the spec.
-    fn walk(&self, see: &mut dyn FnMut(&Seen<'_>)) {
+    fn walk(&self, see: &mut dyn FnMut(&Token<'_>)) {
         let read = || Document::read(&self.text);
         let Some(document) = self.document.get_or_init(read) else { return };
         let is_set = |path: &[&str]| {
@@ -229,7 +229,7 @@ impl Source {
                     && *name == profile
                     && !(rest.is_empty() || seen.is_key && is_set(rest))
                 {
-                    see(&Seen { path: rest, ..seen.clone() });
+                    see(&Token { path: rest, ..seen.clone() });
                 }
             });
         }

@@ -51,7 +51,7 @@ pub(crate) fn ask(
 
     let timeout = exchange.within();
     let deadline = now() + timeout;
-    let mut answer = Answer::default();
+    let mut answer = Response::default();
     let mut buffer = [0; 16 * 1024];
     loop {
         match stream.read(&mut buffer) {
@@ -144,13 +144,13 @@ fn parts(url: &str) -> Result<Parts, String> {
 }
 
 #[derive(Default)]
-struct Answer {
+struct Response {
     decoder: ResponseDecoder,
     status: u16,
     body: Vec<u8>,
 }
 
-impl Answer {
+impl Response {
     fn take(&mut self, mut bytes: &[u8]) -> Result<Option<Reply>, String> {
         loop {
             let event = self.decoder.next(&mut bytes, Expect::Body);

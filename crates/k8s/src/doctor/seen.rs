@@ -9,6 +9,7 @@ use crate::lease;
 use crate::objects::RUN;
 use crate::pods;
 
+use super::found::{Found, OfCluster};
 use super::{Answer, Answers, Demands, Kubelet, LOAD, Missing};
 
 /// The annotation that `kubectl rollout restart` changes in a template.
@@ -71,6 +72,15 @@ impl<'a> Seen<'a> {
     pub(super) fn own_pods(&self) -> Result<Vec<&'a Value>, &'a Missing> {
         let pods = self.all_own_pods()?;
         Ok(pods.into_iter().filter(|pod| !has_ended(pod)).collect())
+    }
+
+    /// Returns the same; `None` if the check says already why there are none.
+    pub(super) fn running(&self, found: &mut Found) -> Option<Vec<&'a Value>> {
+        let pods = found.given("the list of our pods", self.own_pods())?;
+        if pods.is_empty() {
+            found.early();
+        }
+        Some(pods).filter(|pods| !pods.is_empty())
     }
 
     /// Returns true for a pod of the experiment; one of another run is foreign in our namespace

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use load::Label;
-use load::driver::http1::{Answer, HttpWorkload, Origin, Outgoing, Wanted};
+use load::driver::http1::{HttpWorkload, Origin, Outgoing, Response, Wanted};
 use mix::{Data, Mix, Mixed, Pool, Source};
 use wire::http1::{RequestDecoder, RequestEvent};
 
@@ -33,7 +33,7 @@ fn make(mix: &Arc<Mix>) {
         let origin = Origin { number, label, connection: 0 };
         workload.next(origin, &mut request).expect("a mix has no script that could fail");
         assert_eq!(requests(&wire), 1, "{}", wire.escape_ascii());
-        let answer = Answer {
+        let answer = Response {
             status: 200,
             head: b"HTTP/1.1 200 OK\r\nContent-Type: a\r\n\r\n",
             body: br#"{"a":[1,{"b":null}]}"#,

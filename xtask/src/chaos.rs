@@ -116,14 +116,14 @@ pub(crate) fn run(words: &[&str]) -> Option<bool> {
             _ => return None,
         }
     }
-    let passed = Place::make().and_then(|place| all(&place, faults, seed));
+    let passed = Folders::make().and_then(|place| all(&place, faults, seed));
     Some(passed.unwrap_or_else(|error| {
         eprintln!("error: {error}");
         false
     }))
 }
 
-fn all(place: &Place, faults: u64, seed: u64) -> Result<bool, String> {
+fn all(place: &Folders, faults: u64, seed: u64) -> Result<bool, String> {
     let possible: Vec<Fault> = Fault::ALL
         .into_iter()
         .filter(|fault| place.has_disk || *fault != Fault::FullDisk)
@@ -146,15 +146,15 @@ fn all(place: &Place, faults: u64, seed: u64) -> Result<bool, String> {
 }
 
 /// The folders of the runs.
-struct Place {
+struct Folders {
     benchwright: PathBuf,
     folder: tempfile::TempDir,
     /// True if `disk` is a small file system.
     has_disk: bool,
 }
 
-impl Place {
-    fn make() -> Result<Place, String> {
+impl Folders {
+    fn make() -> Result<Folders, String> {
         let build = Build::Release;
         if !build.make() {
             return Err("the build failed".to_owned());
@@ -162,7 +162,7 @@ impl Place {
         let benchwright = build.program("benchwright")?;
         let failed = |error: std::io::Error| format!("making a folder: {error}");
         let folder = tempfile::Builder::new().prefix("xtask-chaos-").tempdir().map_err(failed)?;
-        let mut place = Place { benchwright, folder, has_disk: false };
+        let mut place = Folders { benchwright, folder, has_disk: false };
         for folder in [place.temporary(), place.disk()] {
             fs::create_dir(folder).map_err(failed)?;
         }
@@ -206,7 +206,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Folders {
     fn drop(&mut self) {
         if self.has_disk {
             done(Command::new("umount").arg(self.disk()));
@@ -221,7 +221,7 @@ struct Suffered {
 }
 
 fn suffer(
-    place: &Place,
+    place: &Folders,
     fault: Fault,
     moment: Nanos,
     random: &mut Random,
@@ -278,7 +278,7 @@ fn suffer(
 
 /// Continues a run to its end; returns how it ended, and the runners.
 fn continued(
-    place: &Place,
+    place: &Folders,
     first: u32,
     wrong: &mut Vec<String>,
 ) -> Result<(String, Vec<u32>), String> {
@@ -296,7 +296,7 @@ fn continued(
 }
 
 /// Removes what a run left that cannot be continued.
-fn cleaned(place: &Place, first: u32) -> Result<Vec<u32>, String> {
+fn cleaned(place: &Folders, first: u32) -> Result<Vec<u32>, String> {
     let (mut cleaning, output) = place.start(&["clean".into()])?;
     let pid = cleaning.0.id();
     match end(&mut cleaning.0, LONGEST_RUN).and_then(|status| status.code()) {
@@ -306,7 +306,7 @@ fn cleaned(place: &Place, first: u32) -> Result<Vec<u32>, String> {
 }
 
 /// Lets a fault happen. Returns true if it removes what would show what is left.
-fn happen(place: &Place, fault: Fault, runner: &mut Child, random: &mut Random) -> bool {
+fn happen(place: &Folders, fault: Fault, runner: &mut Child, random: &mut Random) -> bool {
     let pid = runner.id();
     let a_while = Nanos::from_secs_f64(0.2 + 1.3 * random.unit());
     let named = |word: &str| -> Vec<u32> {

@@ -5,7 +5,7 @@
 
 #![forbid(unsafe_code)]
 
-use clap::Subcommand;
+mod application;
 
 pub mod kit;
 
@@ -16,29 +16,4 @@ pub mod neighbour;
 pub mod social;
 pub mod users;
 
-// The help of each is the doc comment of its command; one here would replace that of the program.
-#[derive(Subcommand)]
-pub enum Application {
-    #[command(subcommand)]
-    Hotel(hotel::command::Command),
-    #[command(subcommand)]
-    Social(social::command::Command),
-    Users(users::command::Command),
-    Balancer(balancer::command::Command),
-    Channel(Box<channel::command::Command>),
-    Neighbour(neighbour::command::Command),
-}
-
-impl Application {
-    /// Runs until a signal ends it.
-    pub fn run(self) -> anyhow::Result<()> {
-        match self {
-            Application::Hotel(command) => command.run(),
-            Application::Social(command) => command.run(),
-            Application::Users(command) => command.run(),
-            Application::Balancer(command) => command.run(),
-            Application::Channel(command) => command.run(),
-            Application::Neighbour(command) => command.run(),
-        }
-    }
-}
+pub use application::Application;

@@ -18,9 +18,12 @@ use metrics::Metrics;
 
 mod metrics;
 
-/// The ways to watch a run.
+/// The ways to watch a run, and to read its answer.
 #[derive(Args, Debug)]
 pub(crate) struct Watched {
+    /// Print the answer as one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
     /// Lines only, without the view that takes the terminal
     #[arg(long)]
     pub(crate) no_tui: bool,
@@ -32,11 +35,11 @@ pub(crate) struct Watched {
 
 /// The places where the events of a run are shown, until this is dropped.
 pub(crate) struct Watcher {
-    place: Place,
+    place: Display,
     metrics: Option<Metrics>,
 }
 
-enum Place {
+enum Display {
     Lines(Transcript),
     View(Shown<Experiment>),
 }
@@ -47,14 +50,14 @@ impl Watcher {
     pub(crate) fn begin(shown: &Watched, host: &Host) -> Result<Watcher, Failure> {
         // First, since a view hides what goes wrong here.
         let metrics = shown.metrics.map(Metrics::listen).transpose()?;
-        Ok(Watcher { place: Place::begin(shown.no_tui, host), metrics })
+        Ok(Watcher { place: Display::begin(shown.no_tui, host), metrics })
     }
 
     /// Returns a function that shows a line which is not an event of the run.
     pub(crate) fn teller(&self) -> impl Fn(&str) + Clone + 'static {
         let view = match &self.place {
-            Place::Lines(_) => None,
-            Place::View(shown) => Some(shown.shared()),
+            Display::Lines(_) => None,
+            Display::View(shown) => Some(shown.shared()),
         };
         move |line: &str| match &view {
             Some(view) => view::lock(view).tell(line.to_owned(), clock::now()),
@@ -64,7 +67,7 @@ impl Watcher {
 
     /// Gives the terminal back, and prints what lasts.
     pub(crate) fn end(self) {
-        if let Place::View(shown) = self.place {
+        if let Display::View(shown) = self.place {
             let view = shown.shared();
             drop(shown);
             view::lock(&view).take_lines().iter().for_each(|line| output::error(line));
@@ -72,18 +75,18 @@ impl Watcher {
     }
 }
 
-impl Place {
-    fn begin(only_lines: bool, host: &Host) -> Place {
+impl Display {
+    fn begin(only_lines: bool, host: &Host) -> Display {
         if only_lines || !view::is_usable() {
-            return Place::Lines(Transcript::default());
+            return Display::Lines(Transcript::default());
         }
         let common = Common::from_environment();
         let view = Experiment::new(common, Arc::clone(&host.wishes), clock::now());
         match Shown::begin(view, Arc::clone(&host.interrupted)) {
-            Ok(shown) => Place::View(shown),
+            Ok(shown) => Display::View(shown),
             Err(error) => {
                 output::error(&format!("! the terminal cannot show a view, only lines: {error}"));
-                Place::Lines(Transcript::default())
+                Display::Lines(Transcript::default())
             }
         }
     }
@@ -95,8 +98,8 @@ impl Progress for Watcher {
             metrics.event(event);
         }
         match &mut self.place {
-            Place::Lines(transcript) => transcript.event(event),
-            Place::View(shown) => shown.view().fold(event, clock::now()),
+            Display::Lines(transcript) => transcript.event(event),
+            Display::View(shown) => shown.view().fold(event, clock::now()),
         }
     }
 }

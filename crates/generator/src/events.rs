@@ -27,7 +27,7 @@ mod tests;
 
 /// The events of a load, as its command line asks for them.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct EventOptions {
     pub(crate) mode: load::events::Mode,
     pub(crate) kind: String,
     pub(crate) size: usize,
@@ -35,9 +35,9 @@ pub(crate) struct Wanted {
     pub(crate) sources: Vec<String>,
 }
 
-impl Wanted {
+impl EventOptions {
     /// Returns the events of a load; `None` if its requests are others.
-    pub(crate) fn of(arguments: &Load, targets: usize) -> Result<Option<Wanted>, Failure> {
+    pub(crate) fn of(arguments: &Load, targets: usize) -> Result<Option<EventOptions>, Failure> {
         let Some(mode) = arguments.events else { return Ok(None) };
         let Bytes(size) = arguments.event_size;
         if !(2..=MOST_SIZE).contains(&size) {
@@ -62,7 +62,7 @@ impl Wanted {
             EventMode::Binary => load::events::Mode::Binary,
             EventMode::Structured => load::events::Mode::Structured,
         };
-        Ok(Some(Wanted { mode, kind, size: size as usize, sources }))
+        Ok(Some(EventOptions { mode, kind, size: size as usize, sources }))
     }
 }
 

@@ -19,7 +19,7 @@ use script::{Compatibility, ScriptSet};
 
 use self::plan::{plan, share};
 use crate::document::{self, Context};
-use crate::events::{self, Gathered, Noting, Receiving, Wanted};
+use crate::events::{self, EventOptions, Gathered, Noting, Receiving};
 use crate::guard::Guard;
 use crate::live::{self, Watching};
 use crate::options::{Load, Start, header_field};
@@ -53,7 +53,7 @@ fn make(arguments: &Load, secrets: &mut Secrets) -> Result<Exit, Failure> {
     ports::provide(&mut targets, of_each, "--connections")?;
     let securing = Securing::of(arguments, &targets).map_err(question)?;
     let mut plan = plan(arguments, &targets)?;
-    let events = Wanted::of(arguments, targets.len())?;
+    let events = EventOptions::of(arguments, targets.len())?;
     let workload = match &events {
         Some(wanted) => Workload::events(wanted, headers),
         None => Workload::new(requested(arguments, headers, secrets)?)?,

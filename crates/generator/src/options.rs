@@ -6,10 +6,11 @@ use std::str::FromStr;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use load::network::Wanted;
+use load::network::Choice;
 use load::receiver::{How, Refusal};
 use measure::cpus::Pin;
 use measure::pace::{Distribution, Portion, Shape, Think};
+use measure::quantity::whole_count;
 use measure::{Bytes, Nanos, Rate};
 use net::Timer;
 use results::Slo;
@@ -221,7 +222,7 @@ pub struct Load {
     /// Requests that may wait for a connection, over all targets (with --per-target: of each); with
     /// one more, the load ends as overloaded
     #[arg(long, value_name = "N", default_value = "1M", help_heading = "Limits")]
-    #[arg(value_parser = count)]
+    #[arg(value_parser = count::<usize>)]
     pub(crate) backlog: usize,
     /// Largest body of a response; one with a larger body is malformed
     #[arg(long, value_name = "SIZE", default_value = "64MiB", help_heading = "Limits")]
@@ -243,7 +244,7 @@ pub struct Load {
     /// Network interface: epoll, uring (io_uring, Linux 6.1), or auto: the one that measured best
     /// for such a load, of those that the kernel allows
     #[arg(long, value_name = "auto|epoll|uring", default_value = "auto", help_heading = "How")]
-    pub(crate) io: Wanted,
+    pub(crate) io: Choice,
     /// TCP congestion control, one that the kernel has (reno, cubic, bbr). Some, such as bbr,
     /// spread what is sent over time, which over loopback may take longer than a fast response
     /// [default: the system's; the document names it]
@@ -375,20 +376,9 @@ pub(crate) enum Live {
     Never,
 }
 
-pub(crate) fn count_u64(text: &str) -> Result<u64, String> {
-    count(text).map(|count| count as u64)
-}
-
 /// Reads `1000`, `100k`, `1M`.
-fn count(text: &str) -> Result<usize, String> {
-    let (digits, factor) = match text.strip_suffix(['k', 'K']) {
-        Some(digits) => (digits, 1_000),
-        None => match text.strip_suffix('M') {
-            Some(digits) => (digits, 1_000_000),
-            None => (text, 1),
-        },
-    };
-    let number = digits.parse::<usize>().ok().and_then(|number| number.checked_mul(factor));
+pub(crate) fn count<N: TryFrom<u64>>(text: &str) -> Result<N, String> {
+    let number = whole_count(text).and_then(|number| number.try_into().ok());
     number.ok_or_else(|| format!("`{text}` is not a valid count; write 1000, 100k or 1M"))
 }
 

@@ -18,7 +18,7 @@ use results::notes::{self, Blocks, End, Ended, Header, Reception, Side};
 
 use self::notebook::{Counts, Notebook};
 use crate::events::{clock_name, spawn};
-use crate::options::count_u64;
+use crate::options::count;
 use console::output::{self, Exit, Failure};
 
 mod notebook;
@@ -54,7 +54,7 @@ pub struct Receive {
     #[arg(long, value_name = "FILE")]
     pub(crate) notes: Option<PathBuf>,
     /// The most arrivals in the file, of about 18 bytes each; further ones are counted
-    #[arg(long, value_name = "N", default_value = "100M", value_parser = count_u64)]
+    #[arg(long, value_name = "N", default_value = "100M", value_parser = count::<u64>)]
     pub(crate) max_notes: u64,
     /// End after so many arrivals, duplicates included
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]

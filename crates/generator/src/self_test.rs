@@ -17,7 +17,7 @@ use net::{clock, process};
 use results::SelfTest;
 use results::self_test::{self as document, Attempt, Maximum, Punctuality, Stall};
 
-use self::run::{Bench, Ran, Wanted};
+use self::run::{Bench, Conditions, Ran};
 use self::verdict::Floor;
 use crate::known;
 use crate::options::Load;
@@ -141,7 +141,7 @@ impl Test<'_> {
     fn floor(&self, number: u32) -> Result<Floor, Failure> {
         let mut floor = Floor::default();
         for _ in 0..MOST_FLOORS {
-            let ran = self.bench.run(Wanted {
+            let ran = self.bench.run(Conditions {
                 delay: "0s",
                 pacing: open(PER_SECOND, Distribution::Poisson),
                 connections: CONNECTIONS,
@@ -168,7 +168,7 @@ impl Test<'_> {
         let distribution = ARRIVALS[(number / ATTEMPTS_OF_A_FLOOR) as usize % ARRIVALS.len()];
         // Twice the number of requests that the stall delays.
         let delayed = (PER_SECOND * self.length.as_secs_f64() / 10.0) as usize;
-        let ran = self.bench.run(Wanted {
+        let ran = self.bench.run(Conditions {
             delay,
             pacing: open(PER_SECOND, distribution),
             connections: CONNECTIONS.max(delayed),
@@ -190,7 +190,13 @@ impl Test<'_> {
         let run = |pacing| {
             let connections = FEW_CONNECTIONS;
             let seed = self.seed;
-            self.bench.run(Wanted { delay: &delay, pacing, connections, length: measured, seed })
+            self.bench.run(Conditions {
+                delay: &delay,
+                pacing,
+                connections,
+                length: measured,
+                seed,
+            })
         };
         let open = run(open(PER_SECOND, Distribution::Constant))?;
         // The think time at which all users together send as often as the open loop.
@@ -214,7 +220,7 @@ impl Test<'_> {
 
     /// Measures the rate that one shard completes if it sends as fast as it can.
     fn maximum(&self) -> Result<Maximum, Failure> {
-        let ran = self.bench.run(Wanted {
+        let ran = self.bench.run(Conditions {
             delay: "0s",
             pacing: Pacing::Closed { think: Think::NONE },
             connections: MANY_CONNECTIONS,
@@ -246,7 +252,7 @@ impl Test<'_> {
     }
 
     fn punctuality(&self) -> Result<Punctuality, Failure> {
-        let ran = self.bench.run(Wanted {
+        let ran = self.bench.run(Conditions {
             delay: "0s",
             pacing: open(PUNCTUAL_PER_SECOND, Distribution::Constant),
             connections: MANY_CONNECTIONS,

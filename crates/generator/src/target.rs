@@ -10,7 +10,7 @@ use anyhow::{Context, Error, ensure};
 use net::{Address, Endpoint};
 use results::Secrets;
 use results::secrets::{basic, without_plain};
-use wire::url::{self, Place, Scheme, Url};
+use wire::url::{self, Destination, Scheme, Url};
 
 use crate::secret;
 
@@ -136,8 +136,8 @@ fn parse(url: &str) -> anyhow::Result<Target> {
     let parsed = url::parse(url).map_err(Error::msg)?;
     let Url { scheme, user_info, place, authority, target } = parsed;
     let (host, port, endpoints) = match place {
-        Place::Host(host, port) => (host, port, Vec::new()),
-        Place::Socket(path) => {
+        Destination::Host(host, port) => (host, port, Vec::new()),
+        Destination::Socket(path) => {
             let address = Address::Unix(PathBuf::from(path));
             ("localhost".to_owned(), None, vec![Endpoint { address, source: None }])
         }

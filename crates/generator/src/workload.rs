@@ -21,7 +21,7 @@ use script::{
 
 use wire::http1::{check_field, check_fields, check_method, check_request};
 
-use crate::events::Wanted;
+use crate::events::EventOptions;
 use crate::plan::question;
 use crate::secret;
 use crate::target::Target;
@@ -63,7 +63,7 @@ pub(crate) enum Workload {
     Static { defaults: Defaults, checks: Option<Arc<Checks>> },
     Script { program: Program, compatibility: Compatibility, seed: Seed, defaults: Defaults },
     Mix { file: MixFile, seed: u64, headers: Vec<(String, String)> },
-    Events { wanted: Wanted, headers: Vec<(String, String)> },
+    Events { wanted: EventOptions, headers: Vec<(String, String)> },
 }
 
 /// A mix as it was read; `Host` differs between targets.
@@ -75,7 +75,7 @@ pub(crate) struct MixFile {
 }
 
 impl Workload {
-    pub(crate) fn events(wanted: &Wanted, headers: Vec<(String, String)>) -> Workload {
+    pub(crate) fn events(wanted: &EventOptions, headers: Vec<(String, String)>) -> Workload {
         Workload::Events { wanted: wanted.clone(), headers }
     }
 
@@ -285,7 +285,7 @@ fn check_common(headers: &[(String, String)], target: &Target) -> Result<(), Fai
 }
 
 fn events(
-    wanted: &Wanted,
+    wanted: &EventOptions,
     headers: &[(String, String)],
     (place, target): (usize, &Target),
 ) -> Events {

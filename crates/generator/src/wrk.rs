@@ -15,7 +15,7 @@ use std::str::FromStr;
 
 use console::output::{self, Exit, Failure};
 use load::measurement::{Failure as NotMeasured, Plan};
-use load::network::{Network, Wanted, Work};
+use load::network::{Choice, Network, Work};
 use load::pacing::{Offered, Pacing, Sharing};
 use load::shard::{Limits, Overdue, Unopened};
 use load::validity::{self, Besides};
@@ -261,7 +261,7 @@ fn network(command: &Command, shards: usize) -> Result<Network, Failure> {
         connections: (command.connections as usize * command.urls.len()).div_ceil(shards),
         kernel_timestamps: false,
     };
-    let wanted = given(&command.native.io, "--io", Wanted::Auto)?;
+    let wanted = given(&command.native.io, "--io", Choice::Auto)?;
     Network::choose(wanted, work).map_err(Failure::question)
 }
 

@@ -14,41 +14,46 @@ use std::time::Duration;
 use http::Request;
 use lab::Host;
 use lab::backend::{
-    Address, Backend, Consumed, Drive, Driven, Executed, Machine, Reply, Service, Stop, Ticking,
+    Address, Backend, Drive, Driven, Executed, Machine, Reply, Service, Stop, Ticking,
 };
 use lab::calm::Calm;
 use lab::host::{self, RunId};
-use lab::spec::{Change, Cluster, Exchange, Generator, LOAD, Method, Resolved, Run as Program};
+use lab::spec::{Change, Exchange, Generator, LOAD, Method, Resolved, Run as Program};
 use measure::{Instant, Nanos};
 use results::Environment;
 use serde_json::{Value, json};
 
 use crate::api::{self, Api, Error, LAST_LINES};
-use crate::changes::Patch;
 use crate::doctor::{self, Before};
 use crate::helm::Helm;
 use crate::lease;
 use crate::load::{self, Made, Surroundings};
 use crate::nodes::{self, Known};
-use crate::objects::{self, RUN, Run, SERVICE};
-use crate::pods::{self, State};
-use crate::watch::{self, Figures, Watch, Watched};
+use crate::objects;
+use crate::pods;
+use crate::watch::Watch;
 
 mod changes;
 mod charts;
 mod checks;
+mod connection;
 mod logs;
 mod programs;
+mod readiness;
 mod remains;
+mod usage;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use connection::cluster_of;
+
+use connection::Connected;
+use readiness::{Pod, replica_of};
+
 const POLL_EVERY: Duration = Duration::from_millis(200);
 /// The pause between two looks at nodes that were lost.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// The longest time until deleted pods are gone.
-const GONE_WITHIN: Nanos = Nanos::from_secs(60);
 /// The longest time until a pod of our image has run once, with the time to pull it.
 const IMAGE_WITHIN: Nanos = Nanos::from_secs(120);
 /// The number of log lines of a pod that are kept.
@@ -61,6 +66,7 @@ const THROUGH_API: &str = "http://api-server";
 const TAKEN: &str = "the API server of a cluster, through which the runner asks, takes the header \
                      field Authorization for itself; leave this request out in the profile of the \
                      cluster";
+
 /// The pods of one run.
 pub struct Kubernetes {
     host: Host,
@@ -89,33 +95,6 @@ pub struct Kubernetes {
     endpoints: BTreeMap<String, u32>,
     /// The number of loads and programs so far, which names their objects.
     count: u32,
-}
-
-/// A pod that became ready.
-#[derive(Clone, Debug, PartialEq)]
-struct Pod {
-    service: String,
-    name: String,
-    uid: Option<String>,
-    node: String,
-    restarts: u64,
-}
-
-/// A connection to the cluster, and what this run has there.
-struct Connected {
-    api: Arc<Api>,
-    helm: Helm,
-    run: Run,
-    /// The namespaces that did not exist before.
-    made_namespaces: BTreeSet<String>,
-    /// The releases of this run, as `NAMESPACE/RELEASE`.
-    releases: BTreeSet<String>,
-    /// The patches that bring back what this run changed.
-    undo: Vec<Patch>,
-    roles: BTreeMap<&'static str, Vec<String>>,
-    /// The nodes of the roles, by name.
-    nodes: BTreeMap<String, Known>,
-    _lease: Option<lease::Held>,
 }
 
 impl Kubernetes {
@@ -152,221 +131,6 @@ impl Kubernetes {
         remains::remove(&api, &helm, None).map_err(Error::into_stop)
     }
 
-    fn connected(&self) -> &Connected {
-        self.connected.as_ref().expect("the backend is locked, and so connected, before it is used")
-    }
-
-    /// Returns the nodes of these pods that can be watched.
-    fn watched(&self, pods: &[(&Service, Value)]) -> Vec<Watched> {
-        let is_limited = |name: &str| {
-            let mut here = pods.iter().filter(|(_, pod)| pods::node(pod) == name);
-            here.any(|(_, pod)| pods::cpu_limit(pod).is_some())
-        };
-        let used: BTreeSet<&str> = pods.iter().map(|(_, pod)| pods::node(pod)).collect();
-        let watched = used.into_iter().filter_map(|name| {
-            let clock = self.connected().nodes.get(name)?.clock?;
-            Some(Watched { node: name.to_owned(), clock, limits: is_limited(name) })
-        });
-        watched.collect()
-    }
-
-    /// Returns what each replica used.
-    fn consumed(
-        &self,
-        pods: &[(&Service, Value)],
-        figures: &Figures,
-    ) -> BTreeMap<String, Consumed> {
-        let each = |(service, pod): &(&Service, Value)| {
-            let (node, name) = (pods::node(pod), pods::name(pod));
-            let known = self.connected().nodes.get(node);
-            let used = figures.get(&(pods::namespace(pod).to_owned(), name.to_owned()));
-            let used = used.cloned().unwrap_or_default();
-            let consumed = Consumed {
-                step: service.component.clone(),
-                role: format!("{} on {node}", service.role),
-                read_every: watch::READ_EVERY,
-                clock_error: known.and_then(|known| known.clock).unwrap_or_default().error,
-                of_role: known.map_or(0.0, |known| known.cpus),
-                cpu_limit: pods::cpu_limit(pod),
-                memory_limit: pods::memory_limit(pod),
-                cpu: used.cpu,
-                memory: used.memory,
-                quotas: used.quotas.into_values().collect(),
-                ..Consumed::default()
-            };
-            (replica_of(service, name), consumed)
-        };
-        pods.iter().map(each).collect()
-    }
-
-    /// Connects to the spec's cluster, unless that is done.
-    fn connect(&mut self, resolved: &Resolved) -> Result<(), Stop> {
-        if self.connected.is_some() {
-            return Ok(());
-        }
-        let cluster = cluster_of(resolved);
-        self.generator = cluster.generator.clone();
-        let kubeconfig = cluster.kubeconfig.as_ref().map(|path| resolved.path(path));
-        let interrupted = Arc::clone(&self.host.interrupted);
-        let api = Api::connect(kubeconfig.as_deref(), cluster.context.as_deref(), interrupted);
-        let api = api.map_err(Stop::NoAnswer)?;
-        let roles = nodes::roles(&api, resolved)?;
-        let run = Run {
-            id: id(),
-            namespace: cluster.namespace.clone(),
-            image: cluster.image.clone(),
-            owner: None,
-            secrets: resolved.secrets.clone(),
-        };
-        let helm = Helm { kubeconfig, context: cluster.context.clone() };
-        if resolved.spec.sut.components().any(|component| component.chart().is_some()) {
-            helm.version().map_err(Stop::no_answer)?;
-        }
-        self.connected = Some(Connected {
-            api: Arc::new(api),
-            helm,
-            run,
-            made_namespaces: BTreeSet::new(),
-            releases: BTreeSet::new(),
-            undo: Vec::new(),
-            roles,
-            nodes: BTreeMap::new(),
-            _lease: None,
-        });
-        Ok(())
-    }
-
-    /// Applies objects of our own.
-    fn apply(&self, objects: &[Value]) -> Result<(), Stop> {
-        let api = &self.connected().api;
-        for object in objects {
-            let applied = match object["kind"] == "Secret" {
-                // A runner may not patch secrets, which are also those of others.
-                true => {
-                    self.delete("Secret", pods::name(object))?;
-                    api.create(object)
-                }
-                false => api.apply(object),
-            };
-            applied.map_err(Error::into_stop)?;
-        }
-        Ok(())
-    }
-
-    /// Returns the pods of a service.
-    fn pods(&self, service: &Service) -> Result<Vec<Value>, Stop> {
-        let Connected { api, run, .. } = self.connected();
-        let (namespace, labels) = match &service.chart {
-            None => {
-                let labels = format!("{RUN}={},{SERVICE}={}", run.id, service.name);
-                (run.namespace.as_str(), labels)
-            }
-            Some(chart) => {
-                let labels = format!("app.kubernetes.io/instance={}", chart.release);
-                (self.namespace_of(chart), labels)
-            }
-        };
-        api.list(&api::all("Pod", Some(namespace)), &labels).map_err(Error::into_stop)
-    }
-
-    /// Returns the pods of all services that were started, with their services.
-    fn all_pods(&self) -> Result<Vec<(&Service, Value)>, Stop> {
-        let mut all = Vec::new();
-        for service in self.started.values() {
-            all.extend(self.pods(service)?.into_iter().map(|pod| (service, pod)));
-        }
-        Ok(all)
-    }
-
-    fn delete(&self, kind: &str, name: &str) -> Result<bool, Stop> {
-        let Connected { api, run, .. } = self.connected();
-        api.delete(&api::one(kind, &run.namespace, name)).map_err(Error::into_stop)
-    }
-
-    /// Returns the state of a service; a release is ready once requests also reach all of its pods.
-    fn readiness(&mut self, service: &Service) -> Result<Readiness, Stop> {
-        if let Some(why) = self.unscaled(service)? {
-            return Ok(Readiness::Waiting(why));
-        }
-        let pods = self.pods(service)?;
-        match (missing(service, &pods), &service.chart) {
-            (Readiness::Ready, Some(chart)) => match self.complete(chart, &pods)? {
-                Ok(numbers) => {
-                    self.endpoints.extend(numbers);
-                    Ok(Readiness::Ready)
-                }
-                Err(why) => Ok(Readiness::Waiting(why)),
-            },
-            (readiness, _) => Ok(readiness),
-        }
-    }
-
-    /// Waits until services have exactly their replicas, all ready.
-    fn until_ready(&mut self, services: &[Service]) -> Result<(), Stop> {
-        let begun = host::now();
-        for service in services {
-            loop {
-                self.host.check_interrupt()?;
-                let missing = match self.readiness(service)? {
-                    Readiness::Ready => break,
-                    Readiness::Waiting(why) => why,
-                    Readiness::Dead { pod, why } => {
-                        return Err(Stop::Died {
-                            component: replica_of(service, &pod),
-                            why,
-                            last_lines: self.last_lines(service, &pod),
-                        });
-                    }
-                };
-                if begun + service.ready_within < host::now() {
-                    let within = service.ready_within.in_words();
-                    let name = &service.name;
-                    let events = self.events(name);
-                    let text =
-                        format!("`{name}` did not become ready in {within}: {missing}{events}");
-                    return Err(Stop::no_answer(text));
-                }
-                host::rest(POLL_EVERY);
-            }
-        }
-        for service in services {
-            let pods = self.pods(service)?;
-            self.became_ready.retain(|pod| pod.service != service.name);
-            self.became_ready.extend(pods.iter().map(|pod| Pod {
-                service: service.name.clone(),
-                name: pods::name(pod).to_owned(),
-                uid: pods::uid(pod),
-                node: pods::node(pod).to_owned(),
-                restarts: pods::restarts(pod),
-            }));
-        }
-        Ok(())
-    }
-
-    /// Returns the last events of a service's objects, as the end of a message.
-    fn events(&self, service: &str) -> String {
-        let Connected { api, run, .. } = self.connected();
-        let events = api.list(&api::all("Event", Some(&run.namespace)), "").unwrap_or_default();
-        let of_service = events.iter().filter(|event| {
-            let name = event.pointer("/involvedObject/name").and_then(Value::as_str);
-            event["type"] != "Normal"
-                && name
-                    .is_some_and(|name| name == service || name.starts_with(&format!("{service}-")))
-        });
-        let mut messages: Vec<&str> =
-            of_service.filter_map(|event| event["message"].as_str()).collect();
-        messages.dedup();
-        let last = messages.iter().rev().take(3).rev();
-        last.map(|message| format!("\n  {message}")).collect()
-    }
-
-    fn last_lines(&self, service: &Service, pod: &str) -> Vec<String> {
-        let Connected { api, run, .. } = self.connected();
-        let namespace = service.chart.as_ref().map(|chart| self.namespace_of(chart));
-        let lines = api.last_lines(namespace.unwrap_or(&run.namespace), pod, LAST_LINES);
-        lines.unwrap_or_default().iter().map(|line| run.secrets.redact(line)).collect()
-    }
-
     /// Returns the addresses of a service's replicas. Pods find each other by name, and the runner
     /// reaches them through the API server, which it can reach in any case.
     fn addresses(&self, service: &Service) -> Result<Vec<Address>, Stop> {
@@ -387,20 +151,6 @@ impl Kubernetes {
             }
         };
         Ok((1..=service.replicas).map(address).collect())
-    }
-
-    /// Waits until a service has no pod that holds, but no longer than a minute.
-    fn until_gone(&self, service: &Service, holds: impl Fn(&Value) -> bool) -> Result<(), Stop> {
-        let deadline = host::now() + GONE_WITHIN;
-        loop {
-            let pods = self.pods(service)?;
-            let Some(pod) = pods.iter().find(|pod| holds(pod)) else { return Ok(()) };
-            if deadline < host::now() {
-                let name = pods::name(pod);
-                return Err(Stop::no_answer(format!("the pod {name} does not end")));
-            }
-            host::rest(POLL_EVERY);
-        }
     }
 
     /// Deletes all services, and waits until their pods are gone.
@@ -430,93 +180,6 @@ impl Kubernetes {
         }
         services.values().try_for_each(|service| self.until_gone(service, |_| true))
     }
-
-    /// Returns the reason why a pod of the system is not what it was when it became ready.
-    fn dead(&self) -> Result<Option<Stop>, Stop> {
-        let now = self.all_pods()?;
-        for pod in &self.became_ready {
-            let found = now
-                .iter()
-                .find(|(service, one)| service.name == pod.service && pods::name(one) == pod.name);
-            if let Some(why) =
-                pods::changed(pod.uid.as_deref(), pod.restarts, found.map(|(_, pod)| pod))
-            {
-                let service = &self.started[&pod.service];
-                let component = replica_of(service, &pod.name);
-                let last_lines = self.last_lines(service, &pod.name);
-                return Ok(Some(Stop::Died { component, why, last_lines }));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Checks that the nodes of the system can be reached. A load on a node that cannot measured the
-    /// node's fault, not the system.
-    fn check_nodes(&self) -> Result<(), Stop> {
-        let nodes: BTreeSet<&str> = self.became_ready.iter().map(|pod| pod.node.as_str()).collect();
-        for node in nodes {
-            if let Err(why) = nodes::answers(&self.connected().api, node)? {
-                return Err(Stop::Disturbed { cause: format!("the node {node} {why}") });
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The state of a service as a whole.
-#[derive(Clone, Debug, Eq, PartialEq)]
-enum Readiness {
-    Ready,
-    Waiting(String),
-    Dead { pod: String, why: String },
-}
-
-/// Returns the state of a service: it is ready if exactly its replicas are there, all of them ready.
-fn missing(service: &Service, pods: &[Value]) -> Readiness {
-    let mut ready = 0;
-    let mut first = None;
-    for pod in pods {
-        match pods::state(pod) {
-            State::Ready => ready += 1,
-            State::Waiting(why) => first = first.or(Some(format!("{}: {why}", pods::name(pod)))),
-            State::Succeeded => {
-                let (pod, why) = (pods::name(pod).to_owned(), "ended with exit code 0".to_owned());
-                return Readiness::Dead { pod, why };
-            }
-            State::Died(why) => return Readiness::Dead { pod: pods::name(pod).to_owned(), why },
-        }
-    }
-    // The number of a release's pods is its chart's affair.
-    let wanted = match service.chart {
-        None => service.replicas as usize,
-        Some(_) => pods.len().max(1),
-    };
-    if ready == wanted && first.is_none() {
-        return Readiness::Ready;
-    }
-    let first = first.map(|first| format!("; {first}")).unwrap_or_default();
-    Readiness::Waiting(format!("{ready} of {wanted} pods are ready{first}"))
-}
-
-/// Returns the lab's name of a replica from that of its pod.
-fn replica_of(service: &Service, pod: &str) -> String {
-    if service.chart.is_some() {
-        return format!("{}/{pod}", service.name);
-    }
-    let number = pod.rsplit_once('-').and_then(|(_, index)| index.parse::<usize>().ok());
-    let names = service.replicas();
-    number.and_then(|index| names.get(index).cloned()).unwrap_or_else(|| pod.to_owned())
-}
-
-pub(crate) fn cluster_of(resolved: &Resolved) -> &Cluster {
-    resolved.spec.where_.cluster.as_ref().expect("the spec was checked for a cluster")
-}
-
-/// Returns the identity of a new run: a DNS label.
-fn id() -> String {
-    let boot = host::boot().unwrap_or_default();
-    let seed = format!("{boot}{}{}", RunId::next(), host::unix_seconds());
-    format!("{:010x}", measure::random::seed_of(&seed) & 0xff_ffff_ffff)
 }
 
 /// Returns true for a process of this machine that has ended: `BOOT/PID-START`.

@@ -158,7 +158,7 @@ impl Answers {
 
 /// The experiment's demands on the cluster.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Wanted {
+pub struct Demands {
     /// The nodes of each role; that of the generators is called [`LOAD`].
     pub roles: BTreeMap<String, Vec<String>>,
     /// The value of the label [`crate::objects::RUN`] on our objects.
@@ -338,7 +338,7 @@ const TABLE: [Row; 21] = [
 ];
 
 /// Runs all checks.
-pub fn diagnose(answers: &Answers, wanted: &Wanted) -> Doctor {
+pub fn diagnose(answers: &Answers, wanted: &Demands) -> Doctor {
     let seen = Seen { answers, wanted };
     let (checks, values) =
         lab::doctor::found::conclude(&TABLE, &wanted.terms, |check| check(&seen));

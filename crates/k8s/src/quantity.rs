@@ -10,11 +10,7 @@ mod tests;
 
 /// Returns an amount of CPU in thousandths: `500m`, `2`, `0.5`.
 pub(crate) fn millicores(quantity: &Value) -> Option<u64> {
-    let text = match quantity {
-        Value::String(text) => text.clone(),
-        Value::Number(number) => number.to_string(),
-        _ => return None,
-    };
+    let text = text(quantity)?;
     let (number, scale) = match text.strip_suffix('m') {
         Some(number) => (number, 1.0),
         None => (text.as_str(), 1000.0),
@@ -30,11 +26,7 @@ pub(crate) fn cpus(list: &str) -> Option<BTreeSet<u32>> {
 
 /// Returns an amount of memory in bytes: `8040100Ki`, `512Mi`, `1000000`.
 pub(crate) fn bytes(quantity: &Value) -> Option<u64> {
-    let text = match quantity {
-        Value::String(text) => text.clone(),
-        Value::Number(number) => number.to_string(),
-        _ => return None,
-    };
+    let text = text(quantity)?;
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let scale: u64 = match &text[digits.len()..] {
         "" => 1,
@@ -48,4 +40,12 @@ pub(crate) fn bytes(quantity: &Value) -> Option<u64> {
         _ => return None,
     };
     digits.parse::<u64>().ok()?.checked_mul(scale)
+}
+
+fn text(quantity: &Value) -> Option<String> {
+    match quantity {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
 }

@@ -21,9 +21,11 @@ use crate::speed::Gauged;
 pub use crate::http::Reply;
 pub(crate) use consumed::at;
 pub use consumed::{Consumed, Quota, Samples, Thread};
+pub use host::Host;
 pub use machine::{CpuTimes, Machine, Shared};
 
 mod consumed;
+mod host;
 mod machine;
 
 pub mod contract;

@@ -34,9 +34,9 @@ pub struct Outlined {
     pub trial: Nanos,
 }
 
-/// The place of a trial in the plan.
+/// The position of a trial in the plan.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Place {
+pub struct Position {
     /// The index of its combination of levels.
     pub cell: usize,
     /// The number of the system under test: different levels may measure the same system.
@@ -72,7 +72,7 @@ pub struct Trial {
     pub repetition: u32,
     pub attempt: u32,
     pub seed: u64,
-    pub place: Place,
+    pub place: Position,
 }
 
 /// The way a run ended, with the reason.

@@ -40,7 +40,7 @@ pub const FOREIGN: &str = "local.foreign";
 
 /// The experiment's demands on the machine.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Wanted {
+pub struct Demands {
     /// The CPUs of each role that has any. Without roles all CPUs are judged.
     pub roles: BTreeMap<String, Cpus>,
     /// The processes of the experiment, beside the runner and those that it started.
@@ -48,7 +48,7 @@ pub struct Wanted {
     pub terms: Terms,
 }
 
-impl Wanted {
+impl Demands {
     /// Returns the CPUs of the roles in ascending order; all CPUs if no role has any.
     pub fn cpus(&self, files: &Files) -> Vec<u32> {
         let of_roles: BTreeSet<u32> =
@@ -112,7 +112,7 @@ const TABLE: [Row<Check>; 27] = [
 ];
 
 /// Judges a look by the one before it.
-pub fn diagnose(before: Option<&Look>, now: &Look, moment: Moment, wanted: &Wanted) -> Doctor {
+pub fn diagnose(before: Option<&Look>, now: &Look, moment: Moment, wanted: &Demands) -> Doctor {
     let seen = Seen { before, now, moment, wanted };
     let (checks, mut values) = found::conclude(&TABLE, &wanted.terms, |check| check(&seen));
     let roles = wanted.roles.iter();

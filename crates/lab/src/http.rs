@@ -7,7 +7,7 @@ use std::time::Duration;
 use measure::{Instant, Nanos};
 use results::secrets;
 use wire::http1::{Ended, Expect, ResponseDecoder, ResponseEvent, check_request, encode_request};
-use wire::url::{self, Place, Scheme, Url};
+use wire::url::{self, Destination, Scheme, Url};
 
 use crate::spec::{Exchange, Method, plain};
 
@@ -51,7 +51,7 @@ pub(crate) fn ask(
 
     let timeout = exchange.within();
     let deadline = now() + timeout;
-    let mut answer = Answer::default();
+    let mut answer = Response::default();
     let mut buffer = [0; 16 * 1024];
     loop {
         match stream.read(&mut buffer) {
@@ -134,7 +134,7 @@ struct Parts {
 
 fn parts(url: &str) -> Result<Parts, String> {
     let Url { scheme, user_info, place, authority, target } = url::parse(url)?;
-    let (Scheme::Http, Place::Host(host, port)) = (scheme, place) else {
+    let (Scheme::Http, Destination::Host(host, port)) = (scheme, place) else {
         return Err(format!(
             "`{url}` is not a valid address; write for example http://127.0.0.1:8080"
         ));
@@ -144,13 +144,13 @@ fn parts(url: &str) -> Result<Parts, String> {
 }
 
 #[derive(Default)]
-struct Answer {
+struct Response {
     decoder: ResponseDecoder,
     status: u16,
     body: Vec<u8>,
 }
 
-impl Answer {
+impl Response {
     fn take(&mut self, mut bytes: &[u8]) -> Result<Option<Reply>, String> {
         loop {
             let event = self.decoder.next(&mut bytes, Expect::Body);

@@ -133,7 +133,7 @@ fn url(prometheus: &Prometheus, resolved: &Resolved) -> String {
 
 /// The part of Prometheus' answer that is read.
 #[derive(Deserialize)]
-struct Answer {
+struct Response {
     status: String,
     #[serde(default)]
     error: String,
@@ -162,7 +162,7 @@ struct Target {
 }
 
 fn answer(reply: &Reply) -> Result<Data, String> {
-    let answer: Answer = serde_json::from_str(&reply.body)
+    let answer: Response = serde_json::from_str(&reply.body)
         .map_err(|_| format!("status {}, and no answer of a Prometheus", reply.status))?;
     match answer.data.filter(|_| answer.status == "success") {
         Some(data) => Ok(data),

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use measure::Random;
 use results::{Entry, Metric};
 
-use crate::course::{Attempt, Ending, Place};
+use crate::course::{Attempt, Ending, Position};
 use crate::spec::{Arms, Cell, Offered, Order, Question, Resolved, SpecError, questions};
 
 pub(crate) use decide::NO_SUCCESS;
@@ -97,9 +97,9 @@ impl Plan {
     }
 
     /// Returns the place of the trials of a strand.
-    pub fn place(&self, strand: usize) -> Place {
+    pub fn place(&self, strand: usize) -> Position {
         let question = self.strands[strand].question;
-        Place { cell: self.questions[question].cell, system: self.systems[question], question }
+        Position { cell: self.questions[question].cell, system: self.systems[question], question }
     }
 
     pub fn cell_name(&self, strand: usize) -> Option<String> {

@@ -42,7 +42,7 @@ pub use scaling::ScalingLaw;
 pub use schema::schema;
 pub use search::{Bracket, ResultKind, Search, Start, Stop, Strategy, Sweep};
 pub use slo::Slo;
-pub use source::{Place, Source, SpecError};
+pub use source::{Location, Source, SpecError};
 pub(crate) use sut::replicas;
 pub use sut::{
     App, Command, Component, CpuLimit, Distribution, Helm, MemoryLimit, Process, Ready, Simulated,

@@ -8,7 +8,7 @@ use measure::{Instant, Nanos};
 use results::Doctor;
 
 use crate::backend::{Address, Backend, Chart, Foreign, Limits, Service, Stop};
-use crate::course::Place;
+use crate::course::Position;
 use crate::progress::{Event, Progress, Stage};
 use crate::spec::{
     self, Action, Addresses, BackendKind, Component, Exchange, Files, Initialise, OncePer,
@@ -42,7 +42,7 @@ pub struct System {
     /// True if nothing was sent to it since it was initialised.
     has_fresh_data: bool,
     /// The place of the last trial; `None` before the first one of this process.
-    pub place: Option<Place>,
+    pub place: Option<Position>,
     /// The last checks of the machines: what a trial changes is seen against them.
     pub doctor: Option<Doctor>,
 }
@@ -57,11 +57,11 @@ impl System {
     /// stopped, unless it can be scaled: the next deployment starts the right one.
     pub fn enter(
         &mut self,
-        place: Place,
+        place: Position,
         resolved: &Resolved,
         backend: &mut dyn Backend,
         progress: &mut dyn Progress,
-    ) -> Result<Option<Place>, Stop> {
+    ) -> Result<Option<Position>, Stop> {
         let last = self.place.replace(place);
         if last.is_some_and(|last| last.system != place.system) {
             if self.scaled(resolved).is_none() {

@@ -14,12 +14,12 @@ use results::journal::{Entry, Purpose};
 use results::said::Phase;
 
 use crate::backend::{Backend, Death, Drive, Driven, Stop};
-use crate::course::{Place, Trial};
+use crate::course::{Position, Trial};
 use crate::host;
 use crate::monitor::{self, Moment};
 use crate::progress::{Event, Progress, Stage};
 use crate::seconds;
-use crate::spec::generator::{self, Arguments, Wanted};
+use crate::spec::generator::{self, Arguments, AskedLoad};
 use crate::spec::{Between, Resolved, UntilSteady};
 use crate::system::System;
 
@@ -192,7 +192,7 @@ fn load_of(
         Some(until) => (Nanos::ZERO, *until.max, Some(warm_up::INTERVAL), trial.seed ^ 1),
     };
     let (rate, drain) = (trial.asked, *phases.drain);
-    let wanted = Wanted { rate, warm_up, measure, drain, interval, seed };
+    let wanted = AskedLoad { rate, warm_up, measure, drain, interval, seed };
     let foreign = generator::foreign(resolved, &targets, &wanted);
     let arguments = match &foreign {
         Some(_) => Arguments::default(),
@@ -259,7 +259,7 @@ pub fn disturbance_allowed(resolved: &Resolved, strands: u64) -> Nanos {
 }
 
 /// Returns the rest of the system since the last trial of this process, if there was one.
-fn rest(resolved: &Resolved, trial: &Trial, last: Option<Place>) -> Nanos {
+fn rest(resolved: &Resolved, trial: &Trial, last: Option<Position>) -> Nanos {
     let cool_down = &resolved.spec.phases.cool_down;
     match last {
         None => Nanos::ZERO,
@@ -268,7 +268,7 @@ fn rest(resolved: &Resolved, trial: &Trial, last: Option<Place>) -> Nanos {
     }
 }
 
-fn resets(resolved: &Resolved, trial: &Trial, last: Option<Place>) -> bool {
+fn resets(resolved: &Resolved, trial: &Trial, last: Option<Position>) -> bool {
     match resolved.spec.reset.between {
         Between::Trials => true,
         Between::Points => trial.repetition == 1 && trial.attempt == 1,

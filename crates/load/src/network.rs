@@ -9,7 +9,7 @@ mod tests;
 
 /// The requested interface.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Wanted {
+pub enum Choice {
     /// The available interface that measured best for such a load.
     #[default]
     Auto,
@@ -40,30 +40,30 @@ pub struct Network {
 impl Network {
     /// Chooses an interface before anything is sent. Fails with the reason and a remedy if the
     /// requested one is not available.
-    pub fn choose(wanted: Wanted, work: Work) -> Result<Network, String> {
+    pub fn choose(wanted: Choice, work: Work) -> Result<Network, String> {
         choose(wanted, work, uring::granted)
     }
 }
 
 fn choose(
-    wanted: Wanted,
+    wanted: Choice,
     work: Work,
     granted: impl FnOnce() -> Result<(), String>,
 ) -> Result<Network, String> {
     let network = |interface, why: &str| Ok(Network { interface, why: why.to_owned() });
     match wanted {
-        Wanted::These(Interface::Epoll) => network(Interface::Epoll, "asked for"),
-        Wanted::These(Interface::Uring) if work.kernel_timestamps => {
+        Choice::These(Interface::Epoll) => network(Interface::Epoll, "asked for"),
+        Choice::These(Interface::Uring) if work.kernel_timestamps => {
             Err("--kernel-timestamps works with epoll only\n  leave it out, or use --io epoll"
                 .to_owned())
         }
-        Wanted::These(Interface::Uring) => match granted() {
+        Choice::These(Interface::Uring) => match granted() {
             Ok(()) => network(Interface::Uring, "asked for"),
             Err(refusal) => Err(format!(
                 "--io uring: io_uring is not granted: {refusal}\n  use --io epoll, or auto"
             )),
         },
-        Wanted::Auto => match best(work) {
+        Choice::Auto => match best(work) {
             (Interface::Epoll, why) => network(Interface::Epoll, why),
             (Interface::Uring, why) => match granted() {
                 Ok(()) => network(Interface::Uring, why),
@@ -121,14 +121,14 @@ fn best(work: Work) -> (Interface, &'static str) {
     }
 }
 
-impl FromStr for Wanted {
+impl FromStr for Choice {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Wanted, String> {
+    fn from_str(text: &str) -> Result<Choice, String> {
         match text {
-            "auto" => Ok(Wanted::Auto),
-            "epoll" => Ok(Wanted::These(Interface::Epoll)),
-            "uring" => Ok(Wanted::These(Interface::Uring)),
+            "auto" => Ok(Choice::Auto),
+            "epoll" => Ok(Choice::These(Interface::Epoll)),
+            "uring" => Ok(Choice::These(Interface::Uring)),
             _ => Err(format!("`{text}` is not an interface; write auto, epoll or uring")),
         }
     }

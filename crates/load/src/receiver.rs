@@ -54,7 +54,7 @@ pub const CLOCK_PATH: &str = "/clock";
 pub struct Receiver {
     io: Epoll,
     address: SocketAddr,
-    places: Vec<Place>,
+    places: Vec<Peer>,
     open: usize,
     desk: Desk,
     /// The answers to one piece of bytes; a buffer that is reused.
@@ -63,7 +63,7 @@ pub struct Receiver {
 
 /// A connection, open or not.
 #[derive(Default)]
-struct Place {
+struct Peer {
     connection: Connection,
     /// The bytes of answers since the peer had read all of them.
     unread: usize,
@@ -146,9 +146,9 @@ impl Receiver {
         }
         let index = id.0 as usize;
         if self.places.len() <= index {
-            self.places.resize_with(index + 1, Place::default);
+            self.places.resize_with(index + 1, Peer::default);
         }
-        self.places[index] = Place::default();
+        self.places[index] = Peer::default();
         self.open += 1;
     }
 

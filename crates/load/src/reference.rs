@@ -16,8 +16,8 @@ use net::{ConnectionId, Epoll, Event, Io, Timer, clock};
 use wire::http1::{After, Malformed, RequestDecoder, RequestEvent, encode_response};
 
 pub use self::delay::Delay;
+use self::log::{Arrived, Schedule};
 pub use self::log::{Log, Record};
-use self::log::{Schedule, Seen};
 
 mod delay;
 mod log;
@@ -68,7 +68,7 @@ struct Connection {
     latest: Instant,
     open: bool,
     /// The request that is arriving, if requests are recorded.
-    arriving: Seen,
+    arriving: Arrived,
 }
 
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -221,7 +221,7 @@ impl Desk {
     ) {
         let seen = std::mem::take(&mut connection.arriving);
         if let Some(record) = &mut self.log.record {
-            record.note(Seen { connection: connection.number, ..seen });
+            record.note(Arrived { connection: connection.number, ..seen });
         }
         let origin = self.log.first_arrival.expect("a request has arrived");
         let due = self.delay.due(arrived, origin, &mut self.random);
@@ -237,7 +237,7 @@ impl Desk {
     }
 }
 
-impl Seen {
+impl Arrived {
     /// Keeps a part of a request. A request longer than the recording limit is cut here, and not
     /// recorded in the end.
     fn keep(&mut self, part: &[u8]) {

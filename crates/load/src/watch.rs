@@ -62,7 +62,7 @@ impl Merge for Taken {
 
 /// The observations inside the window.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct Observations {
     pub(crate) taken: Series<Taken>,
     /// The shares over the whole window, or over the part of it that the load covered.
     pub(crate) whole: Taken,
@@ -80,7 +80,7 @@ pub(crate) fn watch(
     window: &Mutex<Option<Window>>,
     interval: Nanos,
     done: &AtomicBool,
-) -> Seen {
+) -> Observations {
     let look =
         |now| Reading::take(&shards.lock().expect("no thread panics while it holds it"), now);
     let mut watch: Option<Watch> = None;
@@ -105,7 +105,7 @@ pub(crate) fn watch(
         clock::sleep_until((now + NAP).min(next.max(now)));
     }
     let mut seen = match watch {
-        None => Seen::new(Instant(0), interval),
+        None => Observations::new(Instant(0), interval),
         Some(mut watch) => {
             if watch.next != Instant::NEVER {
                 watch.add(look(clock::now()));
@@ -127,7 +127,7 @@ pub(crate) fn watch(
 
 /// A watch that is running.
 struct Watch {
-    seen: Seen,
+    seen: Observations,
     first: Reading,
     last: Reading,
     /// The time of the next reading.
@@ -139,7 +139,7 @@ struct Watch {
 impl Watch {
     fn begin(window: Window, interval: Nanos, first: Reading) -> Watch {
         let Window { start, end } = window;
-        let seen = Seen::new(start, interval);
+        let seen = Observations::new(start, interval);
         let at = first.at;
         let mut watch = Watch { seen, last: first.clone(), first, next: start, end, interval };
         watch.go_on_from(at);
@@ -164,10 +164,10 @@ impl Watch {
     }
 }
 
-impl Seen {
-    fn new(start: Instant, interval: Nanos) -> Seen {
+impl Observations {
+    fn new(start: Instant, interval: Nanos) -> Observations {
         let taken = Series::new(start, interval);
-        Seen { taken, whole: Taken::default(), segments: None, waiting_ports: None }
+        Observations { taken, whole: Taken::default(), segments: None, waiting_ports: None }
     }
 
     fn add(&mut self, last: &Reading, now: &Reading) {

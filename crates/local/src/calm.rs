@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 
+use lab::Host;
 use lab::backend::Stop;
 use lab::calm::{self, Calm, Spin, Watch, Watched};
 use lab::host;
@@ -16,13 +17,14 @@ use measure::Nanos;
 use nix::unistd::{SysconfVar, sysconf};
 use scopeguard::defer;
 
-use super::{Local, POLL_EVERY, allowed_here, process};
+use crate::cpus::{Roles, allowed_here};
+use crate::process::{self, POLL_EVERY};
 
 #[cfg(test)]
 mod tests;
 
-pub(super) fn wait(local: &Local, within: Nanos) -> Result<Calm, Stop> {
-    let watched = watched(local);
+pub(super) fn wait(roles: &Roles, host: &Host, within: Nanos) -> Result<Calm, Stop> {
+    let watched = watched(roles);
     let begun = host::now();
     let quiet = calm::quiet(within);
     let mut watch = Watch::of(watched.iter().copied(), quiet);
@@ -37,10 +39,10 @@ pub(super) fn wait(local: &Local, within: Nanos) -> Result<Calm, Stop> {
         }
         let waited = loop {
             let waited = host::now() - begun;
-            if let Err(stop) = local.host.check_interrupt() {
+            if let Err(stop) = host.check_interrupt() {
                 break Err(stop);
             }
-            if watch.is_calm() || within <= waited || local.host.wishes.ends_wait() {
+            if watch.is_calm() || within <= waited || host.wishes.ends_wait() {
                 break Ok(waited);
             }
             match spins.recv_timeout(POLL_EVERY) {
@@ -55,9 +57,9 @@ pub(super) fn wait(local: &Local, within: Nanos) -> Result<Calm, Stop> {
 }
 
 /// Returns the CPUs of all roles. The processes of a role without CPUs may run on any.
-fn watched(local: &Local) -> Vec<Watched> {
+fn watched(roles: &Roles) -> Vec<Watched> {
     let here = allowed_here();
-    let cpus_of = |role| local.roles.get(role).unwrap_or(&here);
+    let cpus_of = |role| roles.get(role).unwrap_or(&here);
     let (sut, load) = (cpus_of(SUT), cpus_of(LOAD));
     let all: BTreeSet<u32> = sut.0.iter().chain(&load.0).copied().collect();
     all.into_iter().map(|cpu| Watched { cpu, runs_system: sut.0.contains(&cpu) }).collect()

@@ -137,6 +137,14 @@ fn no_program(
     )
 }
 
+/// The program of a command; `benchwright` is ourselves.
+pub(crate) fn program_of(name: &str, host: &Host, folder: &Path) -> anyhow::Result<PathBuf> {
+    match name {
+        "benchwright" => Ok(host.benchwright.clone()),
+        name => find_program(name, folder).ok_or_else(|| anyhow!("program `{name}` not found")),
+    }
+}
+
 /// Finds a program: a path with `/` is relative to the spec's folder, a name is looked up in PATH.
 pub(crate) fn find_program(program: &str, folder: &Path) -> Option<PathBuf> {
     let executable = |path: &PathBuf| {

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use lab::backend::Stop;
 use lab::doctor::found::Terms;
 use lab::doctor::read::Reader;
-use lab::doctor::{Look, Moment, Wanted, diagnose};
+use lab::doctor::{Demands, Look, Moment, diagnose};
 use lab::spec::Resolved;
 use lab::{Host, host};
 use measure::{Instant, Nanos};
 use results::Doctor;
 
-use super::{calm, digests, roles};
+use crate::cpus::roles;
+use crate::{calm, digests};
 
 #[cfg(test)]
 mod tests;
@@ -58,7 +59,7 @@ impl Machine {
     /// If it is interrupted.
     pub fn before(
         &mut self,
-        wanted: &Wanted,
+        wanted: &Demands,
         programs: BTreeMap<String, PathBuf>,
         spin: Nanos,
         host: &Host,
@@ -81,7 +82,11 @@ impl Machine {
     }
 
     /// Judges this machine after a load, by the look before it.
-    pub(super) fn after(&mut self, wanted: &Wanted, programs: BTreeMap<String, PathBuf>) -> Doctor {
+    pub(super) fn after(
+        &mut self,
+        wanted: &Demands,
+        programs: BTreeMap<String, PathBuf>,
+    ) -> Doctor {
         let mut now = self.look(wanted);
         now.binaries = self.programs.digests(programs);
         let doctor = diagnose(self.last.as_ref(), &now, Moment::After, wanted);
@@ -90,13 +95,13 @@ impl Machine {
     }
 
     /// Judges recorded files: their counters by their growth since that machine began.
-    pub fn recorded(&mut self, wanted: &Wanted) -> Doctor {
+    pub fn recorded(&mut self, wanted: &Demands) -> Doctor {
         let now = self.look(wanted);
         let begin = Look::begin_of(&now);
         diagnose(begin.as_ref(), &now, Moment::Before, wanted)
     }
 
-    fn look(&mut self, wanted: &Wanted) -> Look {
+    fn look(&mut self, wanted: &Demands) -> Look {
         let of_roles: Vec<u32> = wanted.roles.values().flat_map(|cpus| cpus.0.clone()).collect();
         self.reader.look(&of_roles, host::now)
     }
@@ -124,10 +129,10 @@ impl Programs {
 /// # Errors
 ///
 /// If a role has a CPU that is not here.
-pub fn wanted(resolved: &Resolved) -> Result<Wanted, Stop> {
+pub fn wanted(resolved: &Resolved) -> Result<Demands, Stop> {
     let roles = roles(resolved)?.into_iter().map(|(role, cpus)| (role.to_owned(), cpus));
     let terms = Terms::of(&resolved.spec.doctor);
-    Ok(Wanted { roles: roles.collect(), terms, ..Wanted::default() })
+    Ok(Demands { roles: roles.collect(), terms, ..Demands::default() })
 }
 
 /// Returns the programs of a spec, or those that are always there, by name.

@@ -21,11 +21,14 @@ use nix::sys::signal::Signal;
 use results::said::Said;
 use results::{Load, Secrets, regular, secrets};
 
-use super::output::{self, Output};
-use super::process::Process;
-use super::speed::Gauging;
-use super::watch::{Source, Watching};
-use super::{Local, died, events, in_background, lives, machine, process};
+use crate::confine::Group;
+use crate::output::{self, LAST_WORDS, Output, in_background};
+use crate::process::{self, Process};
+use crate::processes::Local;
+use crate::replica::{died, lives};
+use crate::speed::Gauging;
+use crate::watch::{Source, Watching};
+use crate::{events, machine};
 
 mod foreign;
 
@@ -76,7 +79,7 @@ pub(super) fn without_variables(command: &mut Command, secrets: &Secrets) {
 
 struct Generator {
     process: Process,
-    group: super::Group,
+    group: Group,
     document: Receiver<Vec<u8>>,
     lines: Receiver<String>,
     _reading: Receiver<()>,
@@ -139,7 +142,7 @@ impl Generator {
 
     /// Handles the lines that it printed before its end.
     fn take_last_lines(&mut self, tick: &mut Ticking<'_>) {
-        while let Ok(line) = self.lines.recv_timeout(super::LAST_WORDS) {
+        while let Ok(line) = self.lines.recv_timeout(LAST_WORDS) {
             self.take_line(line, tick);
         }
     }
@@ -267,7 +270,7 @@ fn document(
 ) -> Result<Driven, Stop> {
     let Watched { consumed, deaths, gauged, machine, events } = watched;
     generator.take_last_lines(tick);
-    let bytes = generator.document.recv_timeout(super::LAST_WORDS).unwrap_or_default();
+    let bytes = generator.document.recv_timeout(LAST_WORDS).unwrap_or_default();
     let is_expected = |code| matches!(code, 0 | 1 | 3) || code == 130 && generator.is_ending;
     match status.code() {
         Some(2) => Err(Stop::Question(anyhow!("the generator refuses: {}", generator.messages()))),

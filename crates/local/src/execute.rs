@@ -11,7 +11,11 @@ use lab::spec::Run;
 use measure::Nanos;
 use nix::sys::signal::Signal;
 
-use super::{LAST_WORDS, Local, POLL_EVERY, in_background, output, process, program_of};
+use crate::confine::Group;
+use crate::digests::program_of;
+use crate::output::{self, LAST_WORDS, in_background};
+use crate::process::{self, POLL_EVERY};
+use crate::processes::Local;
 
 /// The name of the program's group and of the log of all actions. No component has it: its name
 /// begins with a letter or a digit.
@@ -39,7 +43,7 @@ pub(super) fn execute(local: &mut Local, run: &Run) -> Result<Executed, String> 
 
 struct Started {
     process: process::Process,
-    group: super::Group,
+    group: Group,
     output: output::Output,
     /// The bytes that it printed, at the end of the stream.
     stdout: mpsc::Receiver<Vec<u8>>,

@@ -4,14 +4,17 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
-use std::sync::mpsc::{SyncSender, TrySendError};
+use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use results::{Secrets, regular};
 
 #[cfg(test)]
 mod tests;
 
+/// The longest time for reading the output of ended processes: a grandchild may hold it open.
+pub(crate) const LAST_WORDS: Duration = Duration::from_millis(500);
 /// The number of bytes that are kept of the beginning, and as many of the end.
 const HALF: usize = 512 * 1024;
 /// The number of last lines that are shown when a component fails.
@@ -205,4 +208,14 @@ pub(crate) fn pump(mut from: impl Read, output: &Output, lines: Option<&Lines>) 
             }
         }
     }
+}
+
+/// Runs `work` on its own thread; the receiver gets a message at its end.
+pub(crate) fn in_background(work: impl FnOnce() + Send + 'static) -> Receiver<()> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        work();
+        let _ = sender.send(());
+    });
+    receiver
 }

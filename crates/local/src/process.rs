@@ -23,6 +23,8 @@ use results::Secrets;
 #[cfg(test)]
 mod tests;
 
+/// The interval at which a waiting runner checks its processes.
+pub(crate) const POLL_EVERY: Duration = Duration::from_millis(20);
 /// The longest time that the kernel may take to end a killed process.
 const KILLED_WITHIN: Nanos = Nanos::from_secs(1);
 

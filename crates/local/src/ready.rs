@@ -9,10 +9,10 @@ use lab::backend::{Foreign, Service};
 use lab::host::rest;
 use lab::spec::plain;
 use regex::Regex;
-use wire::url::{self, Place, Server};
+use wire::url::{self, Destination, Server};
 
-use super::POLL_EVERY;
-use super::output::Lines;
+use crate::output::Lines;
+use crate::process::POLL_EVERY;
 
 #[cfg(test)]
 mod tests;
@@ -108,7 +108,7 @@ pub(super) fn check(url: &str, service: &Service) -> Result<Server, String> {
             server.scheme
         ));
     }
-    let (Place::Host(host, _), Some(port)) = (&server.place, server.port) else {
+    let (Destination::Host(host, _), Some(port)) = (&server.place, server.port) else {
         return Ok(server);
     };
     let addresses = (host.as_str(), port).to_socket_addrs();

@@ -20,7 +20,7 @@ const LISTEN: &[u8] = b"0A";
 /// The sockets of the requested ports.
 #[derive(Default)]
 pub(super) struct Sockets {
-    seen: BTreeMap<u16, Seen>,
+    seen: BTreeMap<u16, PortSockets>,
     /// The tables that had a listening socket when the ports last changed.
     tables: Vec<&'static str>,
     buffer: Vec<u8>,
@@ -28,7 +28,7 @@ pub(super) struct Sockets {
 
 /// The sockets of one listening port.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(super) struct Seen {
+pub(super) struct PortSockets {
     pub(super) listens: bool,
     pub(super) established: u64,
     /// Established connections with unread bytes.
@@ -41,7 +41,8 @@ pub(super) struct Seen {
 impl Sockets {
     pub(super) fn look(&mut self, ports: impl Iterator<Item = u16>) {
         let known = self.seen.len();
-        let wanted: BTreeMap<u16, Seen> = ports.map(|port| (port, Seen::default())).collect();
+        let wanted: BTreeMap<u16, PortSockets> =
+            ports.map(|port| (port, PortSockets::default())).collect();
         let new = wanted.len() != known || wanted.keys().any(|port| !self.seen.contains_key(port));
         self.seen = wanted;
         if new {
@@ -61,7 +62,7 @@ impl Sockets {
     }
 
     /// Returns `None` if nothing listens there.
-    pub(super) fn of(&self, port: u16) -> Option<Seen> {
+    pub(super) fn of(&self, port: u16) -> Option<PortSockets> {
         self.seen.get(&port).copied().filter(|seen| seen.listens)
     }
 }
@@ -106,7 +107,7 @@ fn listening(line: &[u8], ports: &BTreeSet<u16>) -> Option<String> {
 }
 
 /// Adds a table's sockets to their ports; returns true if one of them listens.
-fn count(table: &[u8], seen: &mut BTreeMap<u16, Seen>) -> bool {
+fn count(table: &[u8], seen: &mut BTreeMap<u16, PortSockets>) -> bool {
     let mut listens = false;
     for line in table.split(|&byte| byte == b'\n').skip(1) {
         let Some((port, state, unread)) = socket(line) else { continue };

@@ -1,23 +1,29 @@
+use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use expect_test::expect;
-use lab::Error;
 use lab::backend::contract::Contract;
 use lab::backend::simulated::Simulated;
+use lab::backend::{Backend, Drive, Limits, Service, Stop};
 use lab::experiment::{self, Ended};
 use lab::progress::{Event, Progress, Silent};
-use lab::spec::BackendKind;
-use measure::Rate;
+use lab::spec::generator::Arguments;
+use lab::spec::{self, BackendKind, Resolved};
+use lab::{Error, Host, host};
 use measure::pace::Think;
+use measure::{Nanos, Rate};
+use nix::sys::signal::Signal;
 use results::Tick;
 use results::answer::Verdict;
 use results::journal::Status;
 
-use super::*;
+use crate::lock::Lock;
+use crate::{Local, confine, remains};
 
 mod foreign;
 mod foreign_generator;

@@ -92,7 +92,7 @@ pub fn at_usual_speed(trials: &[Trial], speeds: &[f64], probability: f64) -> Opt
 
 /// A trial as the model sees it: the logarithms of its load and of the machine's speed.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct Point {
     load: f64,
     speed: f64,
     passed: bool,
@@ -127,13 +127,13 @@ fn of(
     probability: f64,
 ) -> Option<Estimate> {
     assert!(0.0 < probability && probability < 1.0, "a probability");
-    let seen = |(index, trial): (usize, &Trial)| Seen {
+    let seen = |(index, trial): (usize, &Trial)| Point {
         load: trial.load.as_per_second().ln(),
         speed: speed(index),
         passed: trial.passed,
         figure: Figure::of(trial),
     };
-    let seen: Vec<Seen> = trials.iter().enumerate().map(seen).collect();
+    let seen: Vec<Point> = trials.iter().enumerate().map(seen).collect();
     if seen.iter().all(|trial| trial.passed) || seen.iter().all(|trial| !trial.passed) {
         return None;
     }
@@ -166,8 +166,8 @@ impl Figure {
 }
 
 /// Returns what may be, beside the capacity.
-fn unknown(trials: &[Seen], slopes: &[f64]) -> Vec<Unknown> {
-    let is_near = |trial: &Seen| matches!(trial.figure, Figure::Near(_));
+fn unknown(trials: &[Point], slopes: &[f64]) -> Vec<Unknown> {
+    let is_near = |trial: &Point| matches!(trial.figure, Figure::Near(_));
     // Without a figure near the limit each line says the same as none.
     let lines = match trials.iter().any(is_near) {
         true => {
@@ -194,7 +194,7 @@ fn unknown(trials: &[Seen], slopes: &[f64]) -> Vec<Unknown> {
 
 /// Returns the logarithm of the probability of all figures, given the verdicts, if they follow nothing:
 /// each share of them may be near the limit, and is spread evenly there.
-fn log_probability_without_line(trials: &[Seen]) -> f64 {
+fn log_probability_without_line(trials: &[Point]) -> f64 {
     let of_side = |passed: bool, reach: f64| {
         let figures = || trials.iter().filter(|t| t.passed == passed).map(|t| t.figure);
         let known = figures().filter(|figure| *figure != Figure::Unknown).count();
@@ -207,7 +207,7 @@ fn log_probability_without_line(trials: &[Seen]) -> f64 {
 }
 
 /// Returns the capacities that are tried first: the loads, and more between and beyond them.
-fn first_capacities(trials: &[Seen]) -> Vec<f64> {
+fn first_capacities(trials: &[Point]) -> Vec<f64> {
     let mut loads: Vec<f64> = trials.iter().map(|trial| trial.load).collect();
     loads.sort_by(f64::total_cmp);
     loads.dedup();
@@ -232,10 +232,10 @@ struct Likelihoods {
 }
 
 impl Likelihoods {
-    fn of(trials: &[Seen], capacities: Vec<f64>, unknown: Vec<Unknown>) -> Likelihoods {
+    fn of(trials: &[Point], capacities: Vec<f64>, unknown: Vec<Unknown>) -> Likelihoods {
         let log = |capacity: f64, unknown: &Unknown| {
             // One logarithm for several trials: the product of so few cannot vanish.
-            let of_some = |some: &[Seen]| {
+            let of_some = |some: &[Point]| {
                 let one = |trial| probability(trial, capacity, unknown).max(LEAST);
                 some.iter().map(one).product::<f64>().ln()
             };
@@ -318,7 +318,7 @@ impl Posterior {
 }
 
 /// Returns the probability of a trial's result, or its density if its figure follows a line.
-fn probability(trial: &Seen, capacity: f64, unknown: &Unknown) -> f64 {
+fn probability(trial: &Point, capacity: f64, unknown: &Unknown) -> f64 {
     let beyond = trial.load - capacity - unknown.slope * trial.speed;
     // The share of such trials that lie no farther beyond their own capacity than so: a logistic
     // distribution with a standard deviation of the noise.

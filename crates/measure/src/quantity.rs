@@ -193,6 +193,14 @@ impl fmt::Display for Bytes {
     }
 }
 
+/// Reads a whole number of things: `1000`, `100k`, `1M`.
+pub fn whole_count(text: &str) -> Option<u64> {
+    let factors = [("k", 1_000), ("K", 1_000), ("M", 1_000_000)];
+    let split = factors.iter().find_map(|&(unit, by)| Some((text.strip_suffix(unit)?, by)));
+    let (digits, factor) = split.unwrap_or((text, 1));
+    digits.parse::<u64>().ok()?.checked_mul(factor)
+}
+
 /// Parses a count with an optional `k`, `M` or `G` (powers of 1000).
 fn parse_count(text: &str) -> Option<f64> {
     let (number, unit) = split_unit(text)?;

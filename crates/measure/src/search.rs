@@ -58,7 +58,7 @@ pub enum Strategy {
 
 /// A trial of the search.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Seen {
+pub struct Judged {
     pub load: Rate,
     pub passed: bool,
 }
@@ -93,12 +93,12 @@ pub struct Bracket {
 }
 
 /// Returns the next step after the trials so far, in their order.
-pub fn next(search: &Search, seen: &[Seen]) -> Step {
+pub fn next(search: &Search, seen: &[Judged]) -> Step {
     replay(search, seen).step(search)
 }
 
 /// Returns the bounds that are known so far.
-pub fn bracket(search: &Search, seen: &[Seen]) -> Bracket {
+pub fn bracket(search: &Search, seen: &[Judged]) -> Bracket {
     replay(search, seen).relevant(Load::so_far)
 }
 
@@ -109,13 +109,13 @@ pub fn trials(search: &Search, mut passes: impl FnMut(Rate) -> Option<bool>) -> 
     while let Step::Try { load, .. } = tried.step(search)
         && let Some(passed) = passes(load)
     {
-        tried.count(&Seen { load, passed }, search);
+        tried.count(&Judged { load, passed }, search);
         trials += 1;
     }
     trials
 }
 
-fn replay(search: &Search, seen: &[Seen]) -> Tried {
+fn replay(search: &Search, seen: &[Judged]) -> Tried {
     let mut tried = Tried::default();
     for one in seen {
         // A load that was chosen as a bound of the answer needs more trials.
@@ -183,7 +183,7 @@ struct Tried {
 }
 
 impl Tried {
-    fn count(&mut self, seen: &Seen, search: &Search) {
+    fn count(&mut self, seen: &Judged, search: &Search) {
         let at = self.index(seen.load, search.strategy.first_need(), Why::Explore);
         let load = &mut self.loads[at];
         match seen.passed {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use load::Outcome;
-use load::driver::http1::{Answer, Wanted, outcome_of};
+use load::driver::http1::{Response, Wanted, outcome_of};
 use memchr::memmem;
 use wire::http1::fields;
 
@@ -160,7 +160,7 @@ impl Checks {
 
     /// Returns the outcome of a response, given the search in its body if one was needed, and the first
     /// rule that it violates besides that of the status.
-    pub(crate) fn judge(&self, answer: &Answer<'_>, search: &Search) -> (Outcome, &'static str) {
+    pub(crate) fn judge(&self, answer: &Response<'_>, search: &Search) -> (Outcome, &'static str) {
         let status = answer.status;
         let by_status = match &self.statuses {
             Some(ranges) if ranges.iter().any(|&(low, high)| (low..=high).contains(&status)) => {

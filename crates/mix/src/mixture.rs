@@ -12,7 +12,7 @@ use crate::check::Checks;
 use crate::data::Data;
 use crate::error::{Error, Wrong};
 use crate::line::{Line, Text, Written};
-use crate::template::{Filling, Place, Template};
+use crate::template::{Filling, Part, Template};
 
 #[cfg(test)]
 mod tests;
@@ -152,7 +152,7 @@ impl Entry {
             (Some(raw), None) => {
                 let text = line.text_of("body", raw)?;
                 let mut body = Template::default();
-                body.compile(&text.text, Place::Body, data)
+                body.compile(&text.text, Part::Body, data)
                     .map_err(|wrong| line.error_in(&text, wrong))?;
                 Some(body)
             }
@@ -252,7 +252,7 @@ fn compile_target(
         let what = "a target begins with `/`, or is absolute; write for example \"/hotels?id=1\"";
         return Err(line.error_at(target.raw(), what));
     }
-    head.compile(text, Place::Target, data).map_err(|wrong| line.error_in(target, wrong))?;
+    head.compile(text, Part::Target, data).map_err(|wrong| line.error_in(target, wrong))?;
     let name = column.and_then(|column| column.split("}}").next()).map(str::trim_end);
     if let (Some(name), Some(data)) = (name, data)
         && let Some(column) = data.columns().iter().position(|known| known == name)
@@ -290,7 +290,7 @@ fn compile_fields(
             closes |= says_close(value.text.as_bytes());
         }
         head.text(format!("{name}: ").as_bytes());
-        head.compile(&value.text, Place::Field, source.data.as_deref())
+        head.compile(&value.text, Part::Field, source.data.as_deref())
             .map_err(|wrong| line.error_in(value, wrong))?;
         head.text(b"\r\n");
         check_fields([(&**name, &*value.text)].into_iter(), None).map_err(refusal)?;

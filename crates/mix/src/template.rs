@@ -47,9 +47,9 @@ enum Segment {
     EncodedRow(usize),
 }
 
-/// The place of a text in the request, which determines the allowed characters.
+/// The part of the request that a text is in, which determines the allowed characters.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Place {
+pub(crate) enum Part {
     Target,
     Field,
     Body,
@@ -98,7 +98,7 @@ impl Template {
     pub(crate) fn compile(
         &mut self,
         text: &str,
-        place: Place,
+        place: Part,
         data: Option<&Data>,
     ) -> Result<(), Wrong> {
         let mut at = 0;
@@ -124,15 +124,15 @@ impl Template {
         &mut self,
         whole: &str,
         (from, to): (usize, usize),
-        place: Place,
+        place: Part,
     ) -> Result<(), Wrong> {
         let text = &whole[from..to];
         let (bad, remedy) = match place {
-            Place::Target => {
+            Part::Target => {
                 (bad_in_target(text), "write it percent-encoded, such as %20 for a space")
             }
-            Place::Field => (bad_in_value(text), "leave it out"),
-            Place::Body => (None, ""),
+            Part::Field => (bad_in_value(text), "leave it out"),
+            Part::Body => (None, ""),
         };
         if let Some((at, c)) = bad {
             let what = format!("{c:?} is not allowed here; {remedy}");
@@ -159,7 +159,7 @@ impl Template {
 }
 
 impl Segment {
-    fn parse(placeholder: &str, place: Place, data: Option<&Data>) -> Result<Segment, String> {
+    fn parse(placeholder: &str, place: Part, data: Option<&Data>) -> Result<Segment, String> {
         if let Some(column) = placeholder.trim().strip_prefix("row.") {
             return Segment::row(column, place, data);
         }
@@ -217,7 +217,7 @@ impl Segment {
         })
     }
 
-    fn row(name: &str, place: Place, data: Option<&Data>) -> Result<Segment, String> {
+    fn row(name: &str, place: Part, data: Option<&Data>) -> Result<Segment, String> {
         let data = data.ok_or_else(|| {
             format!("`{{{{row.{name}}}}}` needs a table; name its file with --data")
         })?;
@@ -225,7 +225,7 @@ impl Segment {
             let names = data.columns().join(", ");
             format!("the data has no column `{name}`; write one of {names}")
         })?;
-        if place == Place::Field
+        if place == Part::Field
             && let Some(cell) = data.find(column, |text| bad_in_value(text).is_some())
         {
             return Err(format!(
@@ -234,8 +234,8 @@ impl Segment {
             ));
         }
         Ok(match place {
-            Place::Target => Segment::EncodedRow(column),
-            Place::Field | Place::Body => Segment::Row(column),
+            Part::Target => Segment::EncodedRow(column),
+            Part::Field | Part::Body => Segment::Row(column),
         })
     }
 

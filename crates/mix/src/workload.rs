@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use load::driver::http1::{
-    Answer, Expected, HttpWorkload, Origin, Outgoing, Static, Wanted, outcome_of,
+    Expected, HttpWorkload, Origin, Outgoing, Response, Static, Wanted, outcome_of,
 };
 use load::{Fault, Label, Outcome};
 use measure::Random;
@@ -87,7 +87,7 @@ impl HttpWorkload for Mixed {
         }
     }
 
-    fn answered(&mut self, answer: &Answer<'_>) -> Result<(Outcome, &'static str), Fault> {
+    fn answered(&mut self, answer: &Response<'_>) -> Result<(Outcome, &'static str), Fault> {
         Ok(match &self.mix.entries()[answer.tag as usize].checks {
             Some(checks) => self.searches.judge(checks, answer),
             None => (outcome_of(answer.status), ""),
@@ -128,7 +128,7 @@ impl HttpWorkload for Checked {
         self.checks.look(self.searches.on(connection), piece);
     }
 
-    fn answered(&mut self, answer: &Answer<'_>) -> Result<(Outcome, &'static str), Fault> {
+    fn answered(&mut self, answer: &Response<'_>) -> Result<(Outcome, &'static str), Fault> {
         Ok(self.searches.judge(&self.checks, answer))
     }
 }
@@ -167,7 +167,7 @@ impl Searches {
     }
 
     /// Judges a response by the search that ends with it.
-    fn judge(&mut self, checks: &Checks, answer: &Answer<'_>) -> (Outcome, &'static str) {
+    fn judge(&mut self, checks: &Checks, answer: &Response<'_>) -> (Outcome, &'static str) {
         match self.open.get_mut(answer.connection as usize).and_then(Option::take) {
             Some(search) => {
                 let judged = checks.judge(answer, &search);

@@ -3,9 +3,8 @@
 
 use measure::Histogram;
 
-use crate::STYLE;
 use crate::chart::percentiles;
-use crate::plot::{self, Dash, Mark, Plot, Scale, Style, WIDTH, look};
+use crate::plot::{self, Dash, Mark, Plot, STYLE, Scale, Style, WIDTH, look};
 use crate::text::{escape, tick_number, tick_time};
 
 #[cfg(test)]

@@ -1,17 +1,18 @@
 //! The page from top to bottom: question, verdict, figures, trials, and their provenance.
 
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use results::analysis::Code;
 use results::answer::{Verdict, failing_strands};
+use results::directory::Error;
 use results::doctor::Check;
 use results::environment::Node;
 use results::manifest::State;
-use results::{Doctor, Metric, shell};
+use results::{Answer, Directory, Doctor, Metric, shell};
 
-use crate::STYLE;
 use crate::chart;
+use crate::plot::STYLE;
 use crate::run::Run;
 use crate::table::{between, components, delivery, found, levels, raw, trials};
 use crate::text::{count, date, escape, list, rate, share, time};
@@ -32,7 +33,19 @@ const CONTAINS: &str = "Before you share this page: it contains the experiment f
                         machine and all figures, and its messages may quote what the service answered or printed. \
                         Secrets that were written as <code>${env.NAME}</code> are not in it.";
 
-pub(crate) fn page(run: &Run) -> String {
+/// Renders the page of a directory. `so_far` is the preliminary answer of a run without one.
+pub fn render(directory: &Directory, so_far: Option<Answer>) -> Result<String, Error> {
+    Run::read(directory, so_far).map(|run| page(&run))
+}
+
+/// Writes `report.html` into the directory atomically, and returns its path.
+pub fn write(directory: &Directory, so_far: Option<Answer>) -> Result<PathBuf, Error> {
+    let page = render(directory, so_far)?;
+    directory.write("report.html", page.as_bytes())?;
+    Ok(directory.path().join("report.html"))
+}
+
+fn page(run: &Run) -> String {
     let mut body = String::new();
     write_body(run, &mut body).expect("writing to a string does not fail");
     document(&run.manifest.experiment, &body)

@@ -14,6 +14,9 @@ mod scale;
 #[cfg(test)]
 mod tests;
 
+/// The looks of pages and of the plots in them.
+pub(crate) const STYLE: &str = include_str!("style.css");
+
 /// The width of all plots: equal, so that equal times and equal loads are aligned.
 pub(crate) const WIDTH: f64 = 560.0;
 pub(crate) const LEFT: f64 = 62.0;
@@ -106,7 +109,7 @@ pub(crate) enum Anchor {
 
 /// The position of the name along a vertical line, so that two names do not overlap.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Place {
+pub(crate) enum NamePosition {
     Head,
     BelowHead,
     Foot,
@@ -226,7 +229,7 @@ impl Plot {
 
     /// Draws thin vertical lines at ascending values of x, with one name for all of them: on the
     /// left, or if there is no room on the right.
-    pub(crate) fn rules_x(&mut self, values: &[f64], place: Place, name: &str) {
+    pub(crate) fn rules_x(&mut self, values: &[f64], place: NamePosition, name: &str) {
         let (Some(least), Some(most)) = (values.first(), values.last()) else { return };
         values.iter().for_each(|value| self.rule_x(*value, place, ""));
         let width = LETTER * name.chars().count() as f64;
@@ -250,7 +253,7 @@ impl Plot {
     }
 
     /// Draws a thin vertical line at a value of x, with its name, if it has one, on the left.
-    pub(crate) fn rule_x(&mut self, value: f64, place: Place, name: &str) {
+    pub(crate) fn rule_x(&mut self, value: f64, place: NamePosition, name: &str) {
         let x = self.x(value);
         let bottom = self.height - BOTTOM;
         self.raw(&format!("<path class=\"rule\" d=\"M{x:.1} {TOP:.1}V{bottom:.1}\"/>"));
@@ -298,11 +301,11 @@ impl Plot {
     }
 
     /// The height at which a vertical line has its name.
-    fn named_at(&self, place: Place) -> f64 {
+    fn named_at(&self, place: NamePosition) -> f64 {
         match place {
-            Place::Head => TOP + 12.0,
-            Place::BelowHead => TOP + 28.0,
-            Place::Foot => self.height - BOTTOM - 8.0,
+            NamePosition::Head => TOP + 12.0,
+            NamePosition::BelowHead => TOP + 28.0,
+            NamePosition::Foot => self.height - BOTTOM - 8.0,
         }
     }
 

@@ -4,6 +4,7 @@ use measure::quantity::grouped;
 use results::answer::Verdict;
 use results::journal::Status;
 use results::manifest::State;
+use results::{Answer, Directory};
 
 use super::*;
 use crate::fixture::Fixture;

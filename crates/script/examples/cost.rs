@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use load::driver::Label;
-use load::driver::http1::{Answer, Expected, HttpWorkload, Origin, Outgoing, Wanted};
+use load::driver::http1::{Expected, HttpWorkload, Origin, Outgoing, Response, Wanted};
 use script::{Defaults, Program, Script, Target};
 
 const ROUNDS: usize = 5;
@@ -75,7 +75,7 @@ fn next(script: &mut Script, (wire, expected): &mut Buffers) -> Result<(), load:
         for &Expected { tag, .. } in &*expected {
             let body = &[b'x'; 512];
             let (head, body_length) = (HEAD, body.len() as u64);
-            let answer = Answer { status: 200, head, body, body_length, connection: 0, tag };
+            let answer = Response { status: 200, head, body, body_length, connection: 0, tag };
             script.answered(&answer)?;
         }
     }

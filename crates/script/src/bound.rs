@@ -133,12 +133,12 @@ impl Calling {
 #[derive(Clone, Debug)]
 pub struct Watch {
     program: Arc<Program>,
-    instances: Vec<Seen>,
+    instances: Vec<Instance>,
 }
 
 /// An instance at the last look.
 #[derive(Clone, Debug)]
-struct Seen {
+struct Instance {
     calling: Arc<Calling>,
     /// The line at which each callback begins, if there is one.
     lines: [Option<usize>; Callback::ALL.len()],
@@ -159,7 +159,7 @@ impl Watch {
         line_of: impl Fn(Callback) -> Option<usize>,
     ) {
         let lines = Callback::ALL.map(line_of);
-        self.instances.push(Seen { calling, lines, last: 0, since: Duration::ZERO });
+        self.instances.push(Instance { calling, lines, last: 0, since: Duration::ZERO });
     }
 
     /// Looks again after this time. Returns an error with its place if a call does not end.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use load::Fault;
 use load::driver::Outcome;
-use load::driver::http1::{Answer, Expected, HttpWorkload, Origin, Outgoing, Wanted, outcome_of};
+use load::driver::http1::{Expected, HttpWorkload, Origin, Outgoing, Response, Wanted, outcome_of};
 use measure::Nanos;
 use net::Address;
 use wire::http1::{After, Expect, fields};
@@ -189,8 +189,8 @@ impl HttpWorkload for Script {
         }
     }
 
-    fn answered(&mut self, answer: &Answer<'_>) -> Result<(Outcome, &'static str), Fault> {
-        let Answer { status, head, body, connection, tag, .. } = *answer;
+    fn answered(&mut self, answer: &Response<'_>) -> Result<(Outcome, &'static str), Fault> {
+        let Response { status, head, body, connection, tag, .. } = *answer;
         if self.callbacks().has(Callbacks::RESPONSE) {
             self.machine.answer(status, fields(head), body, connection + 1, tag)?;
         } else if tag != 0 {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use load::Fault;
-use load::driver::http1::{Answer, Expected, HttpWorkload, Origin, Outgoing};
+use load::driver::http1::{Expected, HttpWorkload, Origin, Outgoing, Response};
 use load::driver::{Label, Outcome};
 use measure::pace::Portion;
 use net::Address;
@@ -131,7 +131,7 @@ pub(crate) fn answer(
 ) -> Result<Outcome, Fault> {
     let head = format!("{}\r\n\r\n", head.replace('\n', "\r\n"));
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    let answered = script.answered(&Answer {
+    let answered = script.answered(&Response {
         status,
         head: head.as_bytes(),
         body: body.as_bytes(),

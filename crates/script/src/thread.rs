@@ -12,12 +12,12 @@ use crate::network::{address_of, name_of};
 /// time.
 #[derive(Debug, Default)]
 pub(crate) struct Thread {
-    place: Mutex<Place>,
+    place: Mutex<Chosen>,
     has_stopped: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Place {
+struct Chosen {
     address: Option<Address>,
     /// True if the script chose the address.
     is_chosen: bool,
@@ -56,7 +56,7 @@ impl Thread {
         link.set("propose", lua.create_function(propose)?)?;
         let this = self.clone();
         let assign = move |_: &Lua, name: String| {
-            *this.place() = Place { address: Some(address_of(&name)), is_chosen: true };
+            *this.place() = Chosen { address: Some(address_of(&name)), is_chosen: true };
             Ok(())
         };
         link.set("assign", lua.create_function(assign)?)?;
@@ -69,7 +69,7 @@ impl Thread {
         Ok(link)
     }
 
-    fn place(&self) -> MutexGuard<'_, Place> {
+    fn place(&self) -> MutexGuard<'_, Chosen> {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,7 +11,7 @@ pub struct Url {
     pub scheme: Scheme,
     /// The text before `@`, such as `name:password`; it is not sent as a part of the URL.
     pub user_info: Option<String>,
-    pub place: Place,
+    pub place: Destination,
     /// The host with the port as they were written, which is the value of `Host`.
     pub authority: String,
     /// The path, with the query if there is one; never empty. A fragment is not part of it.
@@ -24,9 +24,9 @@ pub enum Scheme {
     Https,
 }
 
-/// The place that a URL names.
+/// The destination that a URL names.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Place {
+pub enum Destination {
     /// A host without brackets, and the port if there is one.
     Host(String, Option<u16>),
     /// The path of a Unix socket.
@@ -82,7 +82,7 @@ pub fn parse(url: &str) -> Result<Url, String> {
 pub struct Server {
     /// In small letters, and without `+unix`: `kv`, `redis`.
     pub scheme: String,
-    pub place: Place,
+    pub place: Destination,
     /// The port, which may be the usual one of the scheme; `None` of a socket.
     pub port: Option<u16>,
     /// The URL with this port.
@@ -103,7 +103,7 @@ pub fn server(url: &str) -> Result<Server, String> {
     let scheme = written.to_ascii_lowercase();
     let socket_of = scheme.strip_suffix("+unix");
     let Parts { place, length, .. } = parts(url, rest, socket_of.is_some())?;
-    let Place::Host(_, port) = place else {
+    let Destination::Host(_, port) = place else {
         let scheme = socket_of.unwrap_or(&scheme).to_owned();
         return Ok(Server { scheme, place, port: None, url: url.to_owned() });
     };
@@ -151,7 +151,7 @@ fn split(url: &str) -> Result<(&str, &str), String> {
 /// A URL without its scheme.
 struct Parts {
     user_info: Option<String>,
-    place: Place,
+    place: Destination,
     authority: String,
     target: String,
     /// The bytes up to the end of the authority, with the user information.
@@ -179,7 +179,7 @@ fn parts(url: &str, rest: &str, is_socket: bool) -> Result<Parts, String> {
     let target = if target.starts_with('/') { target.to_owned() } else { format!("/{target}") };
     super::http1::check_target(&target).map_err(wrong)?;
     if is_socket {
-        let place = socket(authority).map(Place::Socket).map_err(wrong)?;
+        let place = socket(authority).map(Destination::Socket).map_err(wrong)?;
         let authority = "localhost".to_owned();
         return Ok(Parts { user_info: None, place, authority, target, length });
     }
@@ -188,7 +188,7 @@ fn parts(url: &str, rest: &str, is_socket: bool) -> Result<Parts, String> {
         None => (None, authority),
     };
     let (host, port) = host_and_port(authority).map_err(wrong)?;
-    let place = Place::Host(host.to_owned(), port);
+    let place = Destination::Host(host.to_owned(), port);
     Ok(Parts { user_info, place, authority: authority.to_owned(), target, length })
 }
 

@@ -290,10 +290,15 @@ fn listens(port: u16) -> bool {
 }
 
 pub(super) fn wait_until_it_listens(port: u16, name: &str) -> Result<(), String> {
+    wait_until(|| listens(port), &format!("{name} does not listen on port {port}"))
+}
+
+/// Waits for a server that starts; the error is `otherwise`, with the time.
+pub(super) fn wait_until(mut holds: impl FnMut() -> bool, otherwise: &str) -> Result<(), String> {
     let begun = now();
-    while !listens(port) {
+    while !holds() {
         if LONGEST_START < since(begun) {
-            return Err(format!("{name} does not listen on port {port}"));
+            return Err(format!("{otherwise} within {LONGEST_START}"));
         }
         sleep(Nanos::from_millis(10));
     }

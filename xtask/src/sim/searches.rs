@@ -2,7 +2,7 @@
 
 use measure::capacity::{self, Estimate, Trial};
 use measure::estimate::{mean, moments};
-use measure::search::{Bounds, Bracket, Search, Seen, Step, Strategy, next};
+use measure::search::{Bounds, Bracket, Judged, Search, Step, Strategy, next};
 use measure::{Random, Rate};
 
 use super::{Extent, Figure, Goal, SHOWN_SEEDS, each};
@@ -197,7 +197,7 @@ pub(super) fn search(search: &Search, mut met: impl FnMut(Rate) -> bool) -> f64 
     let mut seen = Vec::new();
     loop {
         match next(search, &seen) {
-            Step::Try { load, .. } => seen.push(Seen { load, passed: met(load) }),
+            Step::Try { load, .. } => seen.push(Judged { load, passed: met(load) }),
             Step::Found(Bracket { lower, .. }) => return lower.map_or(0.0, Rate::as_per_second),
         }
     }

@@ -1,6 +1,6 @@
 //! The check that a crate's modules stand on each other as floors: no module uses, through others, one that uses it.
-//! A use is a path that begins at the crate's root, also one to a name that `lib.rs` takes from a module. Tests may
-//! use what is above them.
+//! A use is a path that begins at the crate's root, also one to a name that `lib.rs` takes from a module; so `lib.rs`
+//! defines nothing of its own, which would be on no floor. Tests may use what is above them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,7 +58,26 @@ fn of_crate(tree: &Tree, name: &str) -> Vec<Finding> {
         let what = format!("takes all of `{module}`: list the names, so that their uses are seen");
         Finding::new(format!("{folder}lib.rs"), what)
     });
-    each.chain(hidden).collect()
+    let defined = root.into_iter().flat_map(|root| {
+        let lines = root.lines().filter(|(_, line)| defines(line));
+        lines.map(|(index, _)| {
+            let what = "defines an item: `lib.rs` only declares modules and takes names from them; move it to a module";
+            Finding::at(&root.path, index, what)
+        })
+    });
+    each.chain(hidden).chain(defined).collect()
+}
+
+/// Returns true if a line of a crate's root begins an item that is neither a module in a file of its own nor a use.
+fn defines(line: &str) -> bool {
+    let visible = line.strip_prefix("pub").unwrap_or(line);
+    let item = match visible.strip_prefix('(') {
+        Some(rest) => rest.split_once(')').map_or(rest, |(_, item)| item),
+        None => visible,
+    };
+    let is_item = line.starts_with(char::is_alphabetic);
+    let is_module = first_name(item.trim_start()) == "mod" && line.ends_with(';');
+    is_item && !is_module && first_name(item.trim_start()) != "use"
 }
 
 /// Returns the name of the top module of a source and its own depth in the tree of modules, unless it is one of

@@ -176,6 +176,28 @@ fn a_use_by_a_name_that_the_root_takes_from_a_module_is_seen() {
 }
 
 #[test]
+fn the_root_of_a_crate_defines_nothing() {
+    let found =
+        |root: &str| upward(&[("crates/new/src/lib.rs", root), ("crates/new/src/low.rs", "")]);
+    let clean = "//! A crate.\n#![forbid(unsafe_code)]\n\nmod low;\n#[cfg(test)]\nmod tests;\n\npub use low::{\n    A,\n};\n";
+    assert_eq!(found(clean), [""; 0]);
+    for item in [
+        "struct A;",
+        "pub(crate) fn f() {}",
+        "pub const A: u8 = 1;",
+        "impl A {}",
+        "macro_rules! m { () => {} }",
+        "pub mod inside {\n    struct A;\n}",
+    ] {
+        let findings = found(&format!("{clean}{item}\n"));
+        assert!(
+            findings.len() == 1 && findings[0].starts_with("defines an item"),
+            "{item}: {findings:?}"
+        );
+    }
+}
+
+#[test]
 fn an_outside_dependency_that_is_not_listed_is_found_in_every_spelling() {
     for spelling in [
         "[dependencies]\nserde.workspace = true",

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{CONNECTION, HeaderMap, HeaderName, TE, TRAILER, TRANSFER_ENCODING, UPGRADE};
-use hyper::{Method, Request, Response, StatusCode, Uri};
+use hyper::{Method, Request, StatusCode, Uri};
 use tokio::time;
 
 use super::Process;
@@ -23,7 +23,7 @@ use crate::kit::lock::lock;
 use crate::kit::metrics::Metrics as _;
 use crate::kit::process;
 use crate::kit::rpc::Addresses;
-use crate::kit::serve::{Head, Site};
+use crate::kit::serve::{FullResponse, Head, Site};
 use crate::kit::statistics::Statistics;
 
 #[cfg(test)]
@@ -165,7 +165,7 @@ impl Replicas {
 }
 
 impl Site for Balancer {
-    async fn answer(&self, request: Request<Bytes>) -> Response<Full<Bytes>> {
+    async fn answer(&self, request: Request<Bytes>) -> FullResponse {
         match request.uri().path() {
             READY => return self.readiness(request.uri().query()),
             METRICS => return text(StatusCode::OK, self.metrics.text()),
@@ -187,7 +187,7 @@ impl Site for Balancer {
 }
 
 impl Balancer {
-    fn readiness(&self, query: Option<&str>) -> Response<Full<Bytes>> {
+    fn readiness(&self, query: Option<&str>) -> FullResponse {
         let given = query.map(|query| query.strip_prefix("replicas=").map(str::parse));
         let wanted = match given {
             None => None,
@@ -203,7 +203,7 @@ impl Balancer {
     }
 
     /// Passes a request to the next ready replica. One that cannot be connected is passed over.
-    async fn pass(&self, request: Request<Bytes>) -> (Outcome, Response<Full<Bytes>>) {
+    async fn pass(&self, request: Request<Bytes>) -> (Outcome, FullResponse) {
         let Some(mut request) = passed_on(request) else {
             return (Outcome::Wrong, text(StatusCode::BAD_REQUEST, "this cannot be passed on\n"));
         };
@@ -263,7 +263,7 @@ fn remove_of_connection(headers: &mut HeaderMap) {
     }
 }
 
-fn text(code: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
+fn text(code: StatusCode, body: impl Into<Bytes>) -> FullResponse {
     of_type(code, PROMETHEUS, body)
 }
 

@@ -4,10 +4,9 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use anyhow::ensure;
-use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{ALLOW, HeaderName, HeaderValue, RETRY_AFTER};
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Method, Request, StatusCode};
 use tokio::time::Instant;
 
 use super::Process;
@@ -27,7 +26,7 @@ use crate::kit::folder::Folder;
 use crate::kit::health::Health;
 use crate::kit::metrics::Metrics as _;
 use crate::kit::process;
-use crate::kit::serve::{Head, Site};
+use crate::kit::serve::{FullResponse, Head, Site};
 use crate::kit::services::Service as _;
 
 const MOST_SUBSCRIBERS: usize = 16;
@@ -162,10 +161,8 @@ fn subscriptions(
     subscriptions.map(Arc::new).collect()
 }
 
-type Answer = Response<Full<Bytes>>;
-
 impl Site for Served {
-    async fn answer(&self, request: Request<Bytes>) -> Answer {
+    async fn answer(&self, request: Request<Bytes>) -> FullResponse {
         match (request.uri().path(), request.method()) {
             ("/", &Method::POST) => self.accept(request).await,
             ("/", &Method::OPTIONS) => options(),
@@ -199,7 +196,7 @@ impl Site for Served {
 }
 
 impl Served {
-    async fn accept(&self, request: Request<Bytes>) -> Answer {
+    async fn accept(&self, request: Request<Bytes>) -> FullResponse {
         let (head, body) = request.into_parts();
         let event = match Event::read(&head.headers, body) {
             Ok(event) => event,
@@ -215,7 +212,7 @@ impl Served {
         self.metrics.accepted(outcome);
         match outcome {
             Accepted::Accepted => {
-                let mut accepted = Answer::default();
+                let mut accepted = FullResponse::default();
                 *accepted.status_mut() = StatusCode::ACCEPTED;
                 accepted
             }
@@ -234,8 +231,8 @@ impl Served {
 }
 
 /// Permits web hooks from everywhere, as the channels of Knative do.
-fn options() -> Answer {
-    let mut answer = Answer::default();
+fn options() -> FullResponse {
+    let mut answer = FullResponse::default();
     let headers = answer.headers_mut();
     headers.insert(ALLOW, HeaderValue::from_static(METHODS));
     for name in ["webhook-allowed-origin", "webhook-allowed-rate"] {
@@ -244,12 +241,12 @@ fn options() -> Answer {
     answer
 }
 
-fn unavailable(why: impl Into<Bytes>) -> Answer {
+fn unavailable(why: impl Into<Bytes>) -> FullResponse {
     let mut refused = text(StatusCode::SERVICE_UNAVAILABLE, why);
     refused.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     refused
 }
 
-fn text(code: StatusCode, body: impl Into<Bytes>) -> Answer {
+fn text(code: StatusCode, body: impl Into<Bytes>) -> FullResponse {
     of_type(code, "text/plain; charset=utf-8", body)
 }

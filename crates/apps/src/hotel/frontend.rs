@@ -7,10 +7,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
-use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue, X_CONTENT_TYPE_OPTIONS};
-use hyper::{Method, Response, StatusCode, Uri};
+use hyper::{Method, StatusCode, Uri};
 use serde::Serialize;
 use tonic::{Request, Status};
 
@@ -33,7 +32,7 @@ use crate::kit::metrics::Metrics as _;
 use crate::kit::process;
 use crate::kit::query::{Query, number};
 use crate::kit::rpc::{Addresses, Remote};
-use crate::kit::serve::Site;
+use crate::kit::serve::{FullResponse, Site};
 use crate::kit::source::Source;
 
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -110,7 +109,7 @@ enum Near {
 }
 
 /// A response before it becomes HTTP.
-struct Answer {
+struct Content {
     code: StatusCode,
     content_type: &'static str,
     body: Bytes,
@@ -123,10 +122,10 @@ struct Refusal {
 }
 
 impl Site for Frontend {
-    async fn answer(&self, request: hyper::Request<Bytes>) -> Response<Full<Bytes>> {
+    async fn answer(&self, request: hyper::Request<Bytes>) -> FullResponse {
         let began = now();
         let (endpoint, answer) = self.route(request.method(), request.uri()).await;
-        let answer = answer.unwrap_or_else(Answer::from);
+        let answer = answer.unwrap_or_else(Content::from);
         self.metrics.answered(endpoint, answer.code.as_u16(), began.elapsed());
         response(endpoint, answer)
     }
@@ -175,7 +174,7 @@ impl Frontend {
 
     /// Calls the service for a path. Parameters are in the query, whatever the method. Only the
     /// path of an absolute target counts: the original's workload always names port 5000.
-    async fn route(&self, method: &Method, target: &Uri) -> (Endpoint, Result<Answer, Refusal>) {
+    async fn route(&self, method: &Method, target: &Uri) -> (Endpoint, Result<Content, Refusal>) {
         let query = Query::new(target.query());
         match target.path() {
             "/hotels" => (Endpoint::Hotels, self.hotels(query).await),
@@ -186,10 +185,10 @@ impl Frontend {
             "/restaurants" => (Endpoint::Nearby, self.near(query, Near::Restaurants).await),
             "/museums" => (Endpoint::Nearby, self.near(query, Near::Museums).await),
             "/cinema" => (Endpoint::Nearby, self.near(query, Near::Cinemas).await),
-            "/" => (Endpoint::Page, Ok(Answer::page())),
-            "/stylesheets/main.css" => (Endpoint::Page, Ok(Answer::style())),
+            "/" => (Endpoint::Page, Ok(Content::page())),
+            "/stylesheets/main.css" => (Endpoint::Page, Ok(Content::style())),
             "/healthz" => (Endpoint::Admin, self.healthy()),
-            "/metrics" => (Endpoint::Admin, Ok(Answer::ok(PROMETHEUS, self.metrics.text()))),
+            "/metrics" => (Endpoint::Admin, Ok(Content::ok(PROMETHEUS, self.metrics.text()))),
             "/counts" => {
                 (Endpoint::Admin, counts(self.store.counts(Request::new(Nothing {})).await))
             }
@@ -201,7 +200,7 @@ impl Frontend {
         }
     }
 
-    async fn hotels(&self, query: Query<'_>) -> Result<Answer, Refusal> {
+    async fn hotels(&self, query: Query<'_>) -> Result<Content, Refusal> {
         let [in_date, out_date] = dates(query)?.map(Cow::into_owned);
         let [lat, lon] = location(query)?;
         let found = self.search.nearby(Request::new(NearbyRequest {
@@ -222,7 +221,7 @@ impl Frontend {
         self.on_map(available, query).await
     }
 
-    async fn recommendations(&self, query: Query<'_>) -> Result<Answer, Refusal> {
+    async fn recommendations(&self, query: Query<'_>) -> Result<Content, Refusal> {
         let [lat, lon] = location(query)?;
         let require = query.get("require");
         if Require::parse(&require).is_none() {
@@ -237,9 +236,9 @@ impl Frontend {
         self.on_map(best.into_inner().hotel_ids, query).await
     }
 
-    async fn user(&self, query: Query<'_>) -> Result<Answer, Refusal> {
+    async fn user(&self, query: Query<'_>) -> Result<Content, Refusal> {
         let correct = self.is_correct(login(query)?).await?;
-        Ok(Answer::message(if correct { LOGGED_IN } else { NOT_LOGGED_IN }))
+        Ok(Content::message(if correct { LOGGED_IN } else { NOT_LOGGED_IN }))
     }
 
     async fn is_correct(&self, login: [Cow<'_, str>; 2]) -> Result<bool, Status> {
@@ -248,7 +247,7 @@ impl Frontend {
         Ok(self.user.check_user(check).await?.into_inner().correct)
     }
 
-    async fn reservation(&self, query: Query<'_>) -> Result<Answer, Refusal> {
+    async fn reservation(&self, query: Query<'_>) -> Result<Content, Refusal> {
         let [in_date, out_date] = dates(query)?.map(Cow::into_owned);
         if stay::nights(&in_date, &out_date).is_none() {
             return Err(Refusal::of_client("Please check inDate/outDate format (YYYY-MM-DD)"));
@@ -271,7 +270,7 @@ impl Frontend {
             }
         };
         self.metrics.reserved(*reserving.as_ref().unwrap_or(&Reserving::Failed));
-        Ok(Answer::message(message(reserving?)))
+        Ok(Content::message(message(reserving?)))
     }
 
     async fn reserve(&self, request: ReservationRequest) -> Result<Reserving, Status> {
@@ -280,11 +279,11 @@ impl Frontend {
     }
 
     /// Returns the number of reviews or places near a hotel, for a user with a correct login.
-    async fn near(&self, query: Query<'_>, what: Near) -> Result<Answer, Refusal> {
+    async fn near(&self, query: Query<'_>, what: Near) -> Result<Content, Refusal> {
         let is_correct = self.is_correct(login(query)?).await?;
         let [hotel_id] = required(query, ["hotelId"], "Please specify hotelId params")?;
         if !is_correct {
-            return Ok(Answer::message(NOT_LOGGED_IN));
+            return Ok(Content::message(NOT_LOGGED_IN));
         }
         let name = match what {
             Near::Reviews => "Reviews",
@@ -296,7 +295,7 @@ impl Frontend {
             0 => format!("Failed. No {name}. "),
             count => format!("Have {} = {count}", name.to_lowercase()),
         };
-        Ok(Answer::ok(TEXT, format!("{{\"message\":\"{text}\"}}\n")))
+        Ok(Content::ok(TEXT, format!("{{\"message\":\"{text}\"}}\n")))
     }
 
     async fn count_near(&self, hotel_id: String, what: Near) -> Result<usize, Refusal> {
@@ -317,53 +316,53 @@ impl Frontend {
 
     /// Returns hotels as GeoJSON. It calls the service for an empty list as well, as the original
     /// does.
-    async fn on_map(&self, hotel_ids: Vec<String>, query: Query<'_>) -> Result<Answer, Refusal> {
+    async fn on_map(&self, hotel_ids: Vec<String>, query: Query<'_>) -> Result<Content, Refusal> {
         let locale = match query.get("locale") {
             none if none.is_empty() => "en".to_owned(),
             locale => locale.into_owned(),
         };
         let profiles = Request::new(GetProfilesRequest { hotel_ids, locale });
         let profiles = self.profile.get_profiles(profiles).await?.into_inner();
-        Ok(Answer::ok(TEXT, geo_json(&profiles.hotels)))
+        Ok(Content::ok(TEXT, geo_json(&profiles.hotels)))
     }
 
-    fn healthy(&self) -> Result<Answer, Refusal> {
+    fn healthy(&self) -> Result<Content, Refusal> {
         match self.health.unhealthy() {
-            None => Ok(Answer::ok(TEXT, "ok")),
+            None => Ok(Content::ok(TEXT, "ok")),
             Some(text) => Err(Refusal { code: StatusCode::SERVICE_UNAVAILABLE, text: text.into() }),
         }
     }
 }
 
-fn counts(counts: Result<tonic::Response<CountsReply>, Status>) -> Result<Answer, Refusal> {
+fn counts(counts: Result<tonic::Response<CountsReply>, Status>) -> Result<Content, Refusal> {
     let counts = counts?.into_inner();
     let mut body = serde_json::to_vec(&counts).expect("counts have string keys only");
     body.push(b'\n');
-    Ok(Answer::ok(JSON, body))
+    Ok(Content::ok(JSON, body))
 }
 
-impl Answer {
+impl Content {
     fn ok(content_type: &'static str, body: impl Into<Bytes>) -> Self {
-        Answer { code: StatusCode::OK, content_type, body: body.into() }
+        Content { code: StatusCode::OK, content_type, body: body.into() }
     }
 
     fn message(json: &'static str) -> Self {
-        Answer::ok(TEXT, json)
+        Content::ok(TEXT, json)
     }
 
     fn page() -> Self {
-        Answer::ok("text/html; charset=utf-8", include_str!("static/index.html"))
+        Content::ok("text/html; charset=utf-8", include_str!("static/index.html"))
     }
 
     fn style() -> Self {
-        Answer::ok("text/css; charset=utf-8", include_str!("static/main.css"))
+        Content::ok("text/css; charset=utf-8", include_str!("static/main.css"))
     }
 }
 
-impl From<Refusal> for Answer {
+impl From<Refusal> for Content {
     fn from(refusal: Refusal) -> Self {
         let body = format!("{}\n", refusal.text).into();
-        Answer { code: refusal.code, content_type: TEXT, body }
+        Content { code: refusal.code, content_type: TEXT, body }
     }
 }
 
@@ -470,7 +469,7 @@ fn feature(hotel: &Hotel) -> Feature<'_> {
 }
 
 /// Adds the headers that the original sends; the server adds the date and the length.
-fn response(endpoint: Endpoint, answer: Answer) -> Response<Full<Bytes>> {
+fn response(endpoint: Endpoint, answer: Content) -> FullResponse {
     let mut response = of_type(answer.code, answer.content_type, answer.body);
     let headers = response.headers_mut();
     if !matches!(endpoint, Endpoint::Page | Endpoint::Unknown) {

@@ -22,8 +22,8 @@ pub struct Pool {
     most: usize,
 }
 
-/// A place in the queue, which is taken until the work ends.
-pub struct Place {
+/// The right to a place in the queue, which is taken until the work ends.
+pub struct Ticket {
     jobs: Sender<Job>,
     permit: OwnedSemaphorePermit,
 }
@@ -42,9 +42,9 @@ impl Pool {
     }
 
     /// Takes a place; `None` if the queue is full.
-    pub fn enter(&self) -> Option<Place> {
+    pub fn enter(&self) -> Option<Ticket> {
         let permit = Arc::clone(&self.room).try_acquire_owned().ok()?;
-        Some(Place { jobs: self.jobs.clone(), permit })
+        Some(Ticket { jobs: self.jobs.clone(), permit })
     }
 
     /// Returns the number of taken places.
@@ -53,14 +53,14 @@ impl Pool {
     }
 }
 
-impl Place {
+impl Ticket {
     /// Runs the work on a thread of the pool, after all that came before. Work whose caller has gone
     /// is not begun. `None` if the work panicked.
     pub async fn run<T: Send + 'static>(
         self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
-        let Place { jobs, permit } = self;
+        let Ticket { jobs, permit } = self;
         let (answer, answered) = oneshot::channel();
         let job = move || {
             if !answer.is_closed() {

@@ -81,7 +81,7 @@ pub enum Lookup {
 pub const LOOKUPS: [&str; 3] = ["hit", "miss", "error"];
 
 /// The value of one key, if it has one.
-pub type Answer = Result<Option<Vec<u8>>, Failed>;
+pub type Found = Result<Option<Vec<u8>>, Failed>;
 
 /// The servers of one cache.
 pub struct Memcached {
@@ -123,7 +123,7 @@ impl Memcached {
     }
 
     /// Returns the values of the keys, in their order. All servers are asked at the same time.
-    pub async fn get(&self, keys: &[Option<String>]) -> Vec<Answer> {
+    pub async fn get(&self, keys: &[Option<String>]) -> Vec<Found> {
         let _asked = self.statistics.ask();
         let mut of_servers: Vec<Vec<String>> = vec![Vec::new(); self.servers.len()];
         for key in keys.iter().flatten() {
@@ -141,7 +141,7 @@ impl Memcached {
                 waiting.push((keys, answered));
             }
         }
-        let mut found: HashMap<&str, Answer> = HashMap::new();
+        let mut found: HashMap<&str, Found> = HashMap::new();
         let until = time::Instant::now() + self.timeout;
         for (keys, answered) in waiting {
             let mut answer = match time::timeout_at(until, answered).await {

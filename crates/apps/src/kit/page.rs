@@ -3,15 +3,14 @@
 
 use std::sync::Arc;
 
-use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Request, StatusCode};
 
 use super::answer::{PROMETHEUS, of_type};
 use super::health::Health;
 use super::metrics::Metrics;
 use super::rpc::Calls;
-use super::serve::Site;
+use super::serve::{FullResponse, Site};
 
 pub struct Page<M> {
     pub health: Health,
@@ -20,7 +19,7 @@ pub struct Page<M> {
 }
 
 impl<M: Metrics> Site for Page<M> {
-    async fn answer(&self, request: Request<Bytes>) -> Response<Full<Bytes>> {
+    async fn answer(&self, request: Request<Bytes>) -> FullResponse {
         match request.uri().path() {
             "/healthz" => match self.health.unhealthy() {
                 None => text(StatusCode::OK, "ok"),
@@ -43,6 +42,6 @@ impl<M: Metrics> Site for Page<M> {
     }
 }
 
-fn text(code: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
+fn text(code: StatusCode, body: impl Into<Bytes>) -> FullResponse {
     of_type(code, PROMETHEUS, body)
 }

@@ -50,11 +50,13 @@ const PIECE: usize = 16 << 10;
 /// The head of a request.
 pub type Head = hyper::http::request::Parts;
 
+/// A response whose body is there as a whole.
+pub type FullResponse = Response<Full<Bytes>>;
+
 /// The application that is served.
 pub trait Site: Send + Sync + 'static {
     /// Answers a request that has arrived. Its body is empty unless it was kept.
-    fn answer(&self, request: Request<Bytes>)
-    -> impl Future<Output = Response<Full<Bytes>>> + Send;
+    fn answer(&self, request: Request<Bytes>) -> impl Future<Output = FullResponse> + Send;
 
     /// Returns true if the body of this request is kept for the answer. Other bodies are read and
     /// dropped.
@@ -195,7 +197,7 @@ async fn serve(
     stream: TcpStream,
     limits: Limits,
     mut ended: watch::Receiver<()>,
-    place: Place,
+    place: Counted,
     site: Arc<impl Site>,
 ) {
     // Without it a response may wait for the acknowledgement of the previous one: slow, but
@@ -281,7 +283,7 @@ async fn answer(
 }
 
 /// Returns a response in pieces, if there is room until its peer has read it.
-async fn bounded(response: Response<Full<Bytes>>, open: &Open) -> Response<Pieces> {
+async fn bounded(response: FullResponse, open: &Open) -> Response<Pieces> {
     let (head, mut body) = response.into_parts();
     // It has one frame, or none if it is empty.
     let data = body.frame().await.and_then(Result::ok).and_then(|frame| frame.into_data().ok());
@@ -511,16 +513,16 @@ struct Open {
 }
 
 /// One open connection; it is counted until this is dropped.
-struct Place(Arc<Open>);
+struct Counted(Arc<Open>);
 
 impl Open {
-    fn enter(open: &Arc<Open>, most: usize) -> Option<Place> {
+    fn enter(open: &Arc<Open>, most: usize) -> Option<Counted> {
         if open.count.load(Ordering::Relaxed) >= most {
             return None;
         }
         open.count.fetch_add(1, Ordering::Relaxed);
         open.statistics.connected(1);
-        Some(Place(Arc::clone(open)))
+        Some(Counted(Arc::clone(open)))
     }
 
     async fn none_left(&self) {
@@ -530,7 +532,7 @@ impl Open {
     }
 }
 
-impl Drop for Place {
+impl Drop for Counted {
     fn drop(&mut self) {
         self.0.count.fetch_sub(1, Ordering::Relaxed);
         self.0.statistics.connected(-1);

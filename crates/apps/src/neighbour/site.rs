@@ -5,9 +5,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 
 use anyhow::Context;
-use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Request, StatusCode};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
@@ -20,7 +19,7 @@ use super::metrics::Metrics;
 use crate::kit::answer::{PROMETHEUS, of_type};
 use crate::kit::metrics::Metrics as _;
 use crate::kit::process;
-use crate::kit::serve::Site;
+use crate::kit::serve::{FullResponse, Site};
 
 struct Served {
     metrics: Arc<Metrics>,
@@ -73,7 +72,7 @@ fn make(noise: Noise, ended: &mpsc::Receiver<()>, metrics: &Metrics) {
 }
 
 impl Site for Served {
-    async fn answer(&self, request: Request<Bytes>) -> Response<Full<Bytes>> {
+    async fn answer(&self, request: Request<Bytes>) -> FullResponse {
         match request.uri().path() {
             "/healthz" => of_type(StatusCode::OK, PROMETHEUS, "ok"),
             "/metrics" => of_type(StatusCode::OK, PROMETHEUS, self.metrics.text()),

@@ -10,10 +10,9 @@ use std::time::Instant;
 
 use anyhow::bail;
 use clap::Args;
-use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::COOKIE;
-use hyper::{HeaderMap, Method, Response, StatusCode};
+use hyper::{HeaderMap, Method, StatusCode};
 use tonic::{Code, Request, Status};
 
 use super::api::common::{Account, Nothing, Page, PageRequest};
@@ -37,9 +36,9 @@ use crate::kit::health::Health;
 use crate::kit::metrics::Metrics as _;
 use crate::kit::process;
 use crate::kit::rpc::Addresses;
-use crate::kit::serve::{Head, Site};
+use crate::kit::serve::{FullResponse, Head, Site};
 use crate::kit::source::Source;
-use answer::{Answer, Refusal};
+use answer::Refusal;
 use form::Form;
 
 pub mod answer;
@@ -171,10 +170,10 @@ struct Draft {
 }
 
 impl Site for Front {
-    async fn answer(&self, request: hyper::Request<Bytes>) -> Response<Full<Bytes>> {
+    async fn answer(&self, request: hyper::Request<Bytes>) -> FullResponse {
         let began = now();
         let (endpoint, answer) = self.route(&request).await;
-        let mut answer = answer.unwrap_or_else(Answer::from);
+        let mut answer = answer.unwrap_or_else(FullResponse::from);
         if request.uri().path().starts_with(PAGES) {
             answer = answer::for_all_origins(answer);
         }
@@ -195,7 +194,10 @@ impl Site for Front {
 impl Front {
     /// Calls the function of a path. Only the path of an absolute target counts: the original's
     /// workloads always name port 8080.
-    async fn route(&self, request: &hyper::Request<Bytes>) -> (Endpoint, Result<Answer, Refusal>) {
+    async fn route(
+        &self,
+        request: &hyper::Request<Bytes>,
+    ) -> (Endpoint, Result<FullResponse, Refusal>) {
         let (headers, method) = (request.headers(), request.method());
         let path = request.uri().path();
         if *method == Method::OPTIONS && !path.starts_with(WORKLOADS) {
@@ -264,7 +266,7 @@ impl Front {
         &self,
         query: &Form<'_>,
         headers: Option<&HeaderMap>,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<FullResponse, Refusal> {
         let asked = self.page_request(query, headers).await?;
         let page = self.home_timeline.read(Request::new(asked)).await;
         let page = page.map_err(|why| Refusal::failed("Get home-timeline failure", &why))?;
@@ -276,7 +278,7 @@ impl Front {
         &self,
         query: &Form<'_>,
         headers: Option<&HeaderMap>,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<FullResponse, Refusal> {
         let asked = self.page_request(query, headers).await?;
         let page = self.user_timeline.read(Request::new(asked)).await;
         let page = page.map_err(|why| Refusal::failed("Get user-timeline failure", &why))?;
@@ -303,12 +305,12 @@ impl Front {
         Ok(PageRequest { user_id, start, stop })
     }
 
-    fn page(&self, endpoint: Endpoint, asked: PageRequest, page: Page) -> Answer {
+    fn page(&self, endpoint: Endpoint, asked: PageRequest, page: Page) -> FullResponse {
         self.metrics.read(endpoint, page.posts, asked.stop.saturating_sub(asked.start));
         answer::json(page.json)
     }
 
-    async fn compose(&self, form: &Form<'_>) -> Result<Answer, Refusal> {
+    async fn compose(&self, form: &Form<'_>) -> Result<FullResponse, Refusal> {
         let [user_id, username] = form.required(["user_id", "username"])?;
         let user_id = form::user_id("user_id", user_id)?;
         let author = Account { user_id, username: username.to_owned() };
@@ -316,7 +318,11 @@ impl Front {
     }
 
     /// Composes a post of the user of the session; without a session leads to the login.
-    async fn compose_own(&self, form: &Form<'_>, headers: &HeaderMap) -> Result<Answer, Refusal> {
+    async fn compose_own(
+        &self,
+        form: &Form<'_>,
+        headers: &HeaderMap,
+    ) -> Result<FullResponse, Refusal> {
         let draft = Draft::read(form)?;
         match self.user_of(headers).await {
             Ok(author) => self.post(author, draft).await,
@@ -327,7 +333,7 @@ impl Front {
         }
     }
 
-    async fn post(&self, author: Account, draft: Draft) -> Result<Answer, Refusal> {
+    async fn post(&self, author: Account, draft: Draft) -> Result<FullResponse, Refusal> {
         let failed = |why: Status| Refusal::failed("compost_post failure", &why);
         let Draft { text, media_ids, media_types, post_type } = draft;
         let post = ComposeRequest {
@@ -344,7 +350,7 @@ impl Front {
         Ok(answer::text(COMPOSED))
     }
 
-    async fn register(&self, form: &Form<'_>) -> Result<Answer, Refusal> {
+    async fn register(&self, form: &Form<'_>) -> Result<FullResponse, Refusal> {
         let names = ["first_name", "last_name", "username", "password", "user_id"];
         let [.., user_id] = form.required(names)?;
         let user_id = form::user_id("user_id", user_id)?;
@@ -353,7 +359,7 @@ impl Front {
     }
 
     /// Registers a user who gets a number, and leads to the login.
-    async fn sign_up(&self, form: &Form<'_>) -> Result<Answer, Refusal> {
+    async fn sign_up(&self, form: &Form<'_>) -> Result<FullResponse, Refusal> {
         self.add_user(form, None).await?;
         Ok(answer::redirect("../../index.html"))
     }
@@ -367,7 +373,7 @@ impl Front {
             .map_err(|why| Refusal::failed("User registration failure", &why))
     }
 
-    async fn login(&self, form: &Form<'_>) -> Result<Answer, Refusal> {
+    async fn login(&self, form: &Form<'_>) -> Result<FullResponse, Refusal> {
         let [username, password] = form
             .required(["username", "password"])
             .map_err(|refusal| refusal.with_address(self.address))?;
@@ -408,7 +414,7 @@ impl Front {
         made.map(drop).map_err(|why| Refusal::failed(words, &why))
     }
 
-    async fn followers(&self, headers: &HeaderMap) -> Result<Answer, Refusal> {
+    async fn followers(&self, headers: &HeaderMap) -> Result<FullResponse, Refusal> {
         let Account { user_id, .. } =
             self.user_of(headers).await.map_err(|why| Refusal::unauthorized(&why))?;
         let ids = self.social_graph.followers(Request::new(UserId { user_id })).await;
@@ -416,7 +422,7 @@ impl Front {
         Ok(answer::json(rendering::users("follower_id", &ids.get_ref().ids)))
     }
 
-    async fn followees(&self, headers: &HeaderMap) -> Result<Answer, Refusal> {
+    async fn followees(&self, headers: &HeaderMap) -> Result<FullResponse, Refusal> {
         let Account { user_id, .. } =
             self.user_of(headers).await.map_err(|why| Refusal::unauthorized(&why))?;
         let ids = self.social_graph.followees(Request::new(UserId { user_id })).await;
@@ -441,7 +447,7 @@ impl Front {
         }
     }
 
-    fn healthy(&self) -> Result<Answer, Refusal> {
+    fn healthy(&self) -> Result<FullResponse, Refusal> {
         match self.health.unhealthy() {
             None => Ok(of_type(StatusCode::OK, "text/plain; charset=utf-8", "ok")),
             Some(why) => Err(Refusal::unhealthy(why)),
@@ -489,7 +495,7 @@ fn request_id() -> Result<i64, Status> {
     Ok(drawn as f64 as i64)
 }
 
-fn counts(counts: Result<tonic::Response<CountsReply>, Status>) -> Result<Answer, Refusal> {
+fn counts(counts: Result<tonic::Response<CountsReply>, Status>) -> Result<FullResponse, Refusal> {
     let counts = counts.map_err(|why| Refusal::failed("The store failed", &why))?;
     let mut body = serde_json::to_vec(counts.get_ref()).expect("counts have string keys only");
     body.push(b'\n');

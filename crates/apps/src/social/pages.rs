@@ -2,15 +2,14 @@
 //! nothing from other sites, and ask the front's `/api` by one script, which puts what users typed
 //! only into text nodes.
 
-use http_body_util::Full;
-use hyper::body::Bytes;
+use hyper::StatusCode;
 use hyper::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, HeaderValue, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS,
 };
-use hyper::{Response, StatusCode};
 
 use crate::kit::answer::of_type;
+use crate::kit::serve::FullResponse;
 
 #[cfg(test)]
 mod tests;
@@ -26,7 +25,7 @@ const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// Returns the page or the file of a path, if there is one.
-pub fn answer(path: &str) -> Option<Response<Full<Bytes>>> {
+pub fn answer(path: &str) -> Option<FullResponse> {
     let (content_type, text) = match path {
         "/" | "/index.html" => (HTML, include_str!("pages/index.html")),
         "/signup.html" => (HTML, include_str!("pages/signup.html")),

@@ -13,7 +13,7 @@ use super::metrics::Metrics;
 use crate::kit::answer::of_type;
 use crate::kit::health::Health;
 use crate::kit::metrics::Metrics as _;
-use crate::kit::serve::{self, Limits, Site};
+use crate::kit::serve::{self, FullResponse, Limits, Site};
 
 const READINESS: &str = "/health/readiness";
 const LIVENESS: &str = "/health/liveness";
@@ -45,7 +45,7 @@ impl Probe {
     }
 
     /// Answers it: a process that can answer is alive, and ready if its store can be reached.
-    pub fn answer(self, health: &Health) -> Response<Full<Bytes>> {
+    pub fn answer(self, health: &Health) -> FullResponse {
         let is_up = self == Probe::Liveness || health.unhealthy().is_none();
         let (code, body) = match is_up {
             true => (StatusCode::OK, "{\"status\":\"UP\"}"),
@@ -55,14 +55,14 @@ impl Probe {
     }
 
     /// Sends a probe of the service's port to the port of its own, at the host that it asked.
-    pub fn redirect(self, headers: &HeaderMap, to: SocketAddr) -> Response<Full<Bytes>> {
+    pub fn redirect(self, headers: &HeaderMap, to: SocketAddr) -> FullResponse {
         let asked = headers.get(HOST).and_then(|host| host.to_str().ok());
         let host = asked.map_or_else(
             || to.ip().to_string(),
             |host| host.rsplit_once(':').map_or(host, |(name, _)| name).to_owned(),
         );
         let location = format!("http://{host}:{}{}", to.port(), self.path());
-        let mut response = Response::new(Full::default());
+        let mut response = FullResponse::default();
         *response.status_mut() = StatusCode::TEMPORARY_REDIRECT;
         if let Ok(location) = HeaderValue::from_str(&location) {
             response.headers_mut().insert(LOCATION, location);
@@ -94,7 +94,7 @@ pub async fn listen(
 }
 
 impl Site for Own {
-    async fn answer(&self, request: Request<Bytes>) -> Response<Full<Bytes>> {
+    async fn answer(&self, request: Request<Bytes>) -> FullResponse {
         match Probe::of(request.uri().path()) {
             Some(probe) => probe.answer(&self.health),
             None => {

@@ -7,10 +7,9 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::ensure;
-use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{ALLOW, AUTHORIZATION, HeaderMap, HeaderValue, RETRY_AFTER};
-use hyper::{Method, Response, StatusCode};
+use hyper::{Method, StatusCode};
 use serde::Serialize;
 use serde_json::json;
 use tonic::{Code, Request, Status};
@@ -28,13 +27,13 @@ use super::tokens::{self, Tokens};
 use super::{Process, Service};
 use crate::kit::answer::{PROMETHEUS, of_type};
 use crate::kit::folder::Folder;
-use crate::kit::hashing::{Login, Place, Pool};
+use crate::kit::hashing::{Login, Pool, Ticket};
 use crate::kit::health::Health;
 use crate::kit::metrics::Metrics as _;
 use crate::kit::process;
 use crate::kit::query::decode_path;
 use crate::kit::rpc::Remote;
-use crate::kit::serve::{Head, Site};
+use crate::kit::serve::{FullResponse, Head, Site};
 use crate::kit::services::Service as _;
 use crate::kit::statistics::Statistics;
 
@@ -107,13 +106,11 @@ async fn connect(
     Ok((Arc::clone(&store) as _, Health::of_part(store)))
 }
 
-/// A response before it becomes HTTP.
-type Answer = Response<Full<Bytes>>;
 /// The response to a request that is not granted, boxed as errors are passed on often.
-type Refused = Box<Answer>;
+type Refused = Box<FullResponse>;
 
 impl Site for Users {
-    async fn answer(&self, request: hyper::Request<Bytes>) -> Answer {
+    async fn answer(&self, request: hyper::Request<Bytes>) -> FullResponse {
         let began = now();
         let (endpoint, answer) = self.route(&request).await;
         let answer = answer.unwrap_or_else(|refused| *refused);
@@ -132,7 +129,10 @@ impl Site for Users {
 
 impl Users {
     /// Calls the function of a path, if its method is right.
-    async fn route(&self, request: &hyper::Request<Bytes>) -> (Endpoint, Result<Answer, Refused>) {
+    async fn route(
+        &self,
+        request: &hyper::Request<Bytes>,
+    ) -> (Endpoint, Result<FullResponse, Refused>) {
         let path = request.uri().path();
         let (endpoint, method) = match path {
             "/auth/register" => (Endpoint::Register, Method::POST),
@@ -166,7 +166,7 @@ impl Users {
     }
 
     /// Adds a user: a read, the hashing, and a write.
-    async fn register(&self, headers: &HeaderMap, body: &[u8]) -> Result<Answer, Refused> {
+    async fn register(&self, headers: &HeaderMap, body: &[u8]) -> Result<FullResponse, Refused> {
         if headers.contains_key(AUTHORIZATION) {
             self.bearer(headers)?;
             return Err(message(StatusCode::FORBIDDEN, "Forbidden"));
@@ -193,7 +193,7 @@ impl Users {
         }
     }
 
-    async fn login(&self, body: &[u8]) -> Result<Answer, Refused> {
+    async fn login(&self, body: &[u8]) -> Result<FullResponse, Refused> {
         let credentials: Credentials = read(body)?;
         let outcome = self.logged_in(credentials).await;
         self.metrics.logged_in(match &outcome {
@@ -208,7 +208,7 @@ impl Users {
     /// Checks a password and issues the tokens: four reads and one write. The original reads the
     /// user for the password, and for the event of a new refresh token once to look, once to
     /// replace, and once to return it.
-    async fn logged_in(&self, credentials: Credentials) -> Result<Answer, Refused> {
+    async fn logged_in(&self, credentials: Credentials) -> Result<FullResponse, Refused> {
         let Credentials { username, password } = credentials;
         let place = self.place()?;
         let Some(user) = self.find(&username).await? else {
@@ -234,7 +234,7 @@ impl Users {
     }
 
     /// Returns a new access token for the refresh token of a user's last login.
-    async fn refresh(&self, body: &[u8]) -> Result<Answer, Refused> {
+    async fn refresh(&self, body: &[u8]) -> Result<FullResponse, Refused> {
         let Refreshing { grant_type, refresh_token } = read(body)?;
         let refuse = |error: &str, why: &str| {
             let body = json!({"error": error, "error_description": why});
@@ -258,7 +258,7 @@ impl Users {
         username: &str,
         refresh_token: String,
         is_login: bool,
-    ) -> Result<Answer, Refused> {
+    ) -> Result<FullResponse, Refused> {
         let access_token = self.tokens.access(username, seconds()).map_err(|_| internal())?;
         let issued = Issued {
             username: is_login.then_some(username),
@@ -271,7 +271,7 @@ impl Users {
     }
 
     /// Shows the bearer, or the user that the path names.
-    async fn user(&self, headers: &HeaderMap, path: &str) -> Result<Answer, Refused> {
+    async fn user(&self, headers: &HeaderMap, path: &str) -> Result<FullResponse, Refused> {
         let bearer = self.bearer(headers)?;
         let username = path.strip_prefix("/users/").unwrap_or(&bearer);
         let username = decoded(username);
@@ -285,7 +285,7 @@ impl Users {
         headers: &HeaderMap,
         path: &str,
         body: &[u8],
-    ) -> Result<Answer, Refused> {
+    ) -> Result<FullResponse, Refused> {
         let username = self.bearer(headers)?;
         let mut changes = Changes { username: username.clone(), ..Changes::default() };
         match path {
@@ -302,7 +302,7 @@ impl Users {
     }
 
     /// Answers a probe behind the hashing before it, or sends it to its own port.
-    async fn probe(&self, headers: &HeaderMap, path: &str) -> Result<Answer, Refused> {
+    async fn probe(&self, headers: &HeaderMap, path: &str) -> Result<FullResponse, Refused> {
         let probe = Probe::of(path).expect("the path was checked");
         if let Some(address) = self.probes {
             return Ok(probe.redirect(headers, address));
@@ -311,7 +311,7 @@ impl Users {
         Ok(probe.answer(&self.health))
     }
 
-    fn metrics(&self) -> Answer {
+    fn metrics(&self) -> FullResponse {
         self.metrics.queued(self.hashing.taken());
         of_type(StatusCode::OK, PROMETHEUS, self.metrics.text())
     }
@@ -325,7 +325,7 @@ impl Users {
     }
 
     /// Takes a place in the queue for hashing, before anything is asked of the store.
-    fn place(&self) -> Result<Place, Refused> {
+    fn place(&self) -> Result<Ticket, Refused> {
         self.hashing.enter().ok_or_else(|| {
             self.statistics.refuse();
             let mut full = message(StatusCode::SERVICE_UNAVAILABLE, "too many logins at once");
@@ -336,7 +336,7 @@ impl Users {
 
     async fn hash<T: Send + 'static>(
         &self,
-        place: Place,
+        place: Ticket,
         work: impl FnOnce() -> bcrypt::BcryptResult<T> + Send + 'static,
     ) -> Result<T, Refused> {
         let metrics = Arc::clone(&self.metrics);
@@ -388,7 +388,7 @@ fn decoded(part: &str) -> String {
     decode_path(part).map_or_else(|| part.to_owned(), Cow::into_owned)
 }
 
-fn json_of(code: StatusCode, document: &impl Serialize) -> Answer {
+fn json_of(code: StatusCode, document: &impl Serialize) -> FullResponse {
     let body = serde_json::to_vec(document).expect("documents have string keys only");
     of_type(code, "application/json", body)
 }

@@ -7,7 +7,7 @@ use clap::{Arg, CommandFactory};
 use expect_test::expect;
 use lab::spec::generator::{self, Origin, options};
 use lab::spec::{self, Resolved};
-use load::network::Wanted;
+use load::network::Choice;
 use measure::{Nanos, Rate};
 use net::Timer;
 
@@ -130,7 +130,7 @@ fn all_that_a_spec_can_say_is_understood() {
     let mut used = BTreeSet::new();
     for resolved in &specs {
         let rate = rate(resolved);
-        let wanted = generator::Wanted {
+        let wanted = generator::AskedLoad {
             rate,
             warm_up: Nanos::SECOND,
             measure: Nanos::from_secs(5),
@@ -188,6 +188,6 @@ fn a_spec_has_the_same_choices() {
         timer.to_string().parse::<Timer>().unwrap();
     }
     for io in spec::Io::ALL {
-        io.to_string().parse::<Wanted>().unwrap();
+        io.to_string().parse::<Choice>().unwrap();
     }
 }

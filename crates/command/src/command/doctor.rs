@@ -10,7 +10,7 @@ use k8s::Kubernetes;
 use lab::backend::Backend;
 use lab::doctor::fix::{self, Applied, Real, Setting};
 use lab::doctor::read::Reader;
-use lab::doctor::{Wanted, found::Terms};
+use lab::doctor::{Demands, found::Terms};
 use lab::spec::{BackendKind, Cpus, Resolved, Written};
 use lab::{Host, host};
 use local::doctor::{Machine, SPIN};
@@ -106,7 +106,7 @@ fn one_machine(resolved: Option<&Resolved>, arguments: &Options) -> Result<Exit,
     let root = &*arguments.root;
     let is_live = root == Path::new("/");
     let wanted = match resolved {
-        None => Wanted::default(),
+        None => Demands::default(),
         Some(resolved) => {
             check_names(&lab::doctor::words(), resolved)?;
             match is_live {
@@ -144,7 +144,7 @@ fn one_machine(resolved: Option<&Resolved>, arguments: &Options) -> Result<Exit,
 }
 
 /// Returns the demands of a spec on another machine, whose CPUs are not those here.
-fn recorded_wanted(resolved: &Resolved) -> Wanted {
+fn recorded_wanted(resolved: &Resolved) -> Demands {
     let roles = &resolved.spec.where_.roles;
     let of = |(name, role): (&str, &Option<lab::spec::Role>)| -> Option<(String, Cpus)> {
         let Written(cpus) = role.as_ref()?.cpus.as_ref()?;
@@ -152,11 +152,11 @@ fn recorded_wanted(resolved: &Resolved) -> Wanted {
     };
     let roles = [("sut", &roles.sut), ("load", &roles.load)].into_iter().filter_map(of);
     let terms = Terms::of(&resolved.spec.doctor);
-    Wanted { roles: roles.collect(), terms, ..Wanted::default() }
+    Demands { roles: roles.collect(), terms, ..Demands::default() }
 }
 
 /// Changes settings, and says on stderr which.
-fn fix(root: &Path, wanted: &Wanted) -> Result<(), Failure> {
+fn fix(root: &Path, wanted: &Demands) -> Result<(), Failure> {
     let files = Reader::new(root).settings(host::now);
     let changes = fix::changes(&files, wanted);
     let applied = fix::apply(root, &changes, &mut Real).map_err(Failure::no_answer)?;

@@ -25,9 +25,6 @@ pub(crate) struct Run {
     pub(crate) spec: Plan,
     #[command(flatten)]
     pub(crate) out: Out,
-    /// Print the answer as one JSON document
-    #[arg(long)]
-    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) watched: Watched,
 }
@@ -75,9 +72,6 @@ pub(crate) struct Resume {
     /// Change the budget of the run, and nothing else: --set budget.trials=60
     #[arg(long, value_name = "PATH=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Print the answer as one JSON document
-    #[arg(long)]
-    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) watched: Watched,
 }
@@ -88,9 +82,6 @@ pub(crate) struct Rerun {
     pub(crate) directory: PathBuf,
     #[command(flatten)]
     pub(crate) out: Out,
-    /// Print the answer as one JSON document
-    #[arg(long)]
-    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) watched: Watched,
 }
@@ -101,7 +92,7 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     let ended = watched(&arguments.watched, |host, backends, progress| {
         experiment::run(&resolved, out, host, backends, progress)
     })?;
-    conclude(ended, arguments.json)
+    conclude(ended, arguments.watched.json)
 }
 
 pub(crate) fn plan(arguments: &Plan) -> Result<Exit, Failure> {
@@ -119,7 +110,7 @@ pub(crate) fn resume(arguments: &Resume) -> Result<Exit, Failure> {
     let ended = watched(&arguments.watched, |host, backends, progress| {
         experiment::resume(&arguments.directory, &arguments.set, host, backends, progress)
     })?;
-    conclude(ended, arguments.json)
+    conclude(ended, arguments.watched.json)
 }
 
 pub(crate) fn rerun(arguments: &Rerun) -> Result<Exit, Failure> {
@@ -132,7 +123,7 @@ pub(crate) fn rerun(arguments: &Rerun) -> Result<Exit, Failure> {
         let line = shell::line(&["benchwright", "compare", &a, &b]);
         output::error(&format!("compare  {line}"));
     }
-    conclude(ended, arguments.json)
+    conclude(ended, arguments.watched.json)
 }
 
 fn out(arguments: &Out) -> experiment::Out {

@@ -46,6 +46,8 @@ struct Figures {
     asked: Number,
     offered: Number,
     completed: Number,
+    /// The operations of the completed requests, where one carries several.
+    operations: Number,
     outstanding: Number,
     lateness: Number,
     /// The response times of the last interval, by quantile.
@@ -117,6 +119,9 @@ impl Figures {
         rate(&mut all, "offered", "The rate that was offered in the last interval", &self.offered);
         let help = "The rate of responses in the last interval";
         rate(&mut all, "completed", help, &self.completed);
+        let help = "The rate of operations that these answered, where a request carries several";
+        let per_s = Unit::Other("operations_per_second".to_owned());
+        all.register_with_unit("completed", help, per_s, self.operations.clone());
         let help = "The most requests without a response in the last interval";
         all.register("outstanding_requests", help, self.outstanding.clone());
         let help = "The p99 of the generator's own lateness in the last interval";
@@ -215,6 +220,7 @@ impl Figures {
         let seconds = |ns: Option<u64>| ns.map_or(f64::NAN, |ns| ns as f64 / 1e9);
         self.offered.set(tick.offered_per_s.unwrap_or(f64::NAN));
         self.completed.set(tick.completed_per_s.unwrap_or(f64::NAN));
+        self.operations.set(tick.operations_per_s.unwrap_or(f64::NAN));
         self.outstanding.set(tick.in_flight.map_or(f64::NAN, |count| count as f64));
         self.lateness.set(seconds(tick.lateness_p99_ns));
         let Quantiles { p50_ns, p99_ns, p999_ns } = tick.last;
@@ -239,9 +245,15 @@ impl Figures {
     /// Forgets the figures of a load that ended.
     fn forget(&self) {
         self.trial.set(0);
-        for gauge in
-            [&self.asked, &self.offered, &self.completed, &self.outstanding, &self.lateness]
-        {
+        let of_load = [
+            &self.asked,
+            &self.offered,
+            &self.completed,
+            &self.operations,
+            &self.outstanding,
+            &self.lateness,
+        ];
+        for gauge in of_load {
             gauge.set(f64::NAN);
         }
         self.response.clear();

@@ -7,7 +7,7 @@ use load::pacing::Pacing;
 use measure::Nanos;
 use results::events::Sent;
 
-use super::Wanted;
+use super::EventOptions;
 
 /// The most events whose notes get memory: 3.2 GB, if they are all used.
 const MOST_EVENTS: u64 = 50_000_000;
@@ -43,9 +43,13 @@ impl Observer for Ledger {
 }
 
 /// Returns the ledger of each shard, if anything is to be noted.
-pub(crate) fn ledgers(is_noted: bool, wanted: Option<&Wanted>, plan: &Plan) -> Vec<Option<Ledger>> {
+pub(crate) fn ledgers(
+    is_noted: bool,
+    wanted: Option<&EventOptions>,
+    plan: &Plan,
+) -> Vec<Option<Ledger>> {
     let shards = plan.cpus.len();
-    let ledger = |wanted: &Wanted| {
+    let ledger = |wanted: &EventOptions| {
         Ledger::new(most_events(plan).div_ceil(shards as u64), wanted.sources.len())
     };
     (0..shards).map(|_| wanted.filter(|_| is_noted).map(ledger)).collect()

@@ -8,7 +8,7 @@ use load::observe::Window;
 use results::notes::{self, Compared, Header, Sender, Side};
 
 use super::ledger::{Gathered, outcomes};
-use super::{Wanted, clocks};
+use super::{EventOptions, clocks};
 use crate::options::Load;
 use console::output::{self, Failure};
 
@@ -25,7 +25,7 @@ impl Noting {
     /// time.
     pub(crate) fn begin(
         arguments: &Load,
-        wanted: Option<&Wanted>,
+        wanted: Option<&EventOptions>,
     ) -> Result<Option<Noting>, Failure> {
         let (Some(path), Some(wanted)) = (&arguments.notes, wanted) else { return Ok(None) };
         let compare = |address: &String| {

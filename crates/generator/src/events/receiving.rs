@@ -14,7 +14,7 @@ use results::events::{Events, Received, join};
 use results::notes::number;
 
 use super::ledger::{Gathered, most_events};
-use super::{Wanted, clocks};
+use super::{EventOptions, clocks};
 use crate::options::{FirstArrivals, Load};
 use console::output::Failure;
 
@@ -43,7 +43,7 @@ impl Receiving {
     /// Starts the receiver that the command line asks for, if any.
     pub(crate) fn begin(
         arguments: &Load,
-        wanted: Option<&Wanted>,
+        wanted: Option<&EventOptions>,
         plan: &Plan,
     ) -> Result<Option<Receiving>, Failure> {
         let (Some(address), Some(wanted)) = (arguments.receive, wanted) else { return Ok(None) };

@@ -26,13 +26,13 @@ use console::output::Failure;
 /// The CPUs and settings of both sides.
 pub(super) struct Bench<'a> {
     cpus: Option<Cpus>,
-    io: network::Wanted,
+    io: network::Choice,
     /// For both sides.
     congestion_control: Option<String>,
     stop: &'a AtomicBool,
 }
 
-pub(super) struct Wanted<'a> {
+pub(super) struct Conditions<'a> {
     pub(super) delay: &'a str,
     pub(super) pacing: Pacing,
     pub(super) connections: usize,
@@ -77,7 +77,7 @@ impl<'a> Bench<'a> {
         self.cpus.clone()
     }
 
-    pub(super) fn run(&self, wanted: Wanted<'_>) -> Result<Ran, Failure> {
+    pub(super) fn run(&self, wanted: Conditions<'_>) -> Result<Ran, Failure> {
         let cpu = self.cpus.as_ref().map(|cpus| cpus.server);
         let server = Server::start(&wanted, cpu, self.congestion_control.as_deref())?;
         let plan = self.plan(&wanted, server.address)?;
@@ -94,7 +94,7 @@ impl<'a> Bench<'a> {
         Ok(Ran { measurement, total, judgement, log })
     }
 
-    fn plan(&self, wanted: &Wanted<'_>, address: SocketAddr) -> Result<Plan, Failure> {
+    fn plan(&self, wanted: &Conditions<'_>, address: SocketAddr) -> Result<Plan, Failure> {
         let pool = Pool { endpoints: vec![address.into()], connections: wanted.connections };
         let work = Work {
             asks_at_once: matches!(wanted.pacing, Pacing::Closed { .. }),
@@ -143,7 +143,7 @@ struct Server {
 
 impl Server {
     fn start(
-        wanted: &Wanted<'_>,
+        wanted: &Conditions<'_>,
         cpu: Option<u32>,
         congestion_control: Option<&str>,
     ) -> Result<Server, Failure> {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{Connected, Kubernetes, cluster_of};
 use crate::api;
 use crate::clock;
-use crate::doctor::{self, Answers, Missing, Prometheus, Wanted};
+use crate::doctor::{self, Answers, Demands, Missing, Prometheus};
 use crate::events::{self, Clocks};
 use crate::nodes::Known;
 
@@ -25,7 +25,7 @@ impl Kubernetes {
         &mut self,
         resolved: &Resolved,
         since: Option<u64>,
-    ) -> Result<(Answers, Wanted), Stop> {
+    ) -> Result<(Answers, Demands), Stop> {
         self.connect(resolved)?;
         let prometheus = self.prometheus(resolved);
         let Connected { api, run, roles, .. } = self.connected();
@@ -47,7 +47,7 @@ impl Kubernetes {
         let of_charts = self.endpoints.iter().map(|(name, number)| (name.clone(), *number));
         let endpoints = endpoints.chain(of_charts);
         let cluster = cluster_of(resolved);
-        let wanted = Wanted {
+        let wanted = Demands {
             roles,
             run: run.id.clone(),
             namespaces,
@@ -57,7 +57,7 @@ impl Kubernetes {
             since_unix_s: since,
             horizon: resolved.spec.budget.time.map_or(Nanos::from_secs(3600), |time| *time),
             terms: Terms::of(&resolved.spec.doctor),
-            ..Wanted::default()
+            ..Demands::default()
         };
         Ok((answers, wanted))
     }

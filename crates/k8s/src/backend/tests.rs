@@ -4,6 +4,7 @@ use lab::backend::Limits;
 use lab::spec::Files;
 use serde_json::json;
 
+use super::readiness::{Readiness, missing};
 use super::*;
 
 fn service(replicas: u32) -> Service {

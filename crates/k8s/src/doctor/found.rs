@@ -8,6 +8,9 @@ pub(super) trait OfCluster {
     /// Adds that something could not be read.
     fn unread(&mut self, word: Option<&'static str>, what: &str, missing: &Missing);
 
+    /// Returns what was read; otherwise adds that it could not be.
+    fn given<T>(&mut self, what: &str, answer: Result<T, &Missing>) -> Option<T>;
+
     /// Adds that an answer does not have what Kubernetes documents.
     fn odd(&mut self, word: Option<&'static str>, what: &str, field: &str);
 
@@ -32,6 +35,10 @@ impl OfCluster for Found {
             }
         };
         self.unknown(word, format!("{what} {why}"), remedy);
+    }
+
+    fn given<T>(&mut self, what: &str, answer: Result<T, &Missing>) -> Option<T> {
+        answer.map_err(|missing| self.unread(None, what, missing)).ok()
     }
 
     fn odd(&mut self, word: Option<&'static str>, what: &str, field: &str) {

@@ -132,17 +132,7 @@ impl Exclusive<'_> {
 /// Returns the containers of ours that should have CPUs of their own; `None` if the check says
 /// already why they are not known.
 fn exclusive_containers<'a>(seen: &Seen<'a>, found: &mut Found) -> Option<Vec<Exclusive<'a>>> {
-    let pods = match seen.own_pods() {
-        Ok(pods) => pods,
-        Err(missing) => {
-            found.unread(None, "the list of our pods", missing);
-            return None;
-        }
-    };
-    if pods.is_empty() {
-        found.early();
-        return None;
-    }
+    let pods = seen.running(found)?;
     let mut containers = Vec::new();
     for pod in pods {
         let (Some(name), Some(node)) = (name_of(pod), node_of(pod)) else { continue };
@@ -247,12 +237,9 @@ pub(super) fn throttling(seen: &Seen<'_>) -> Found {
     }
     for one in &containers {
         let node = one.node;
-        let text = match seen.kubelet(node, |kubelet| &kubelet.cadvisor) {
-            Ok(text) => text,
-            Err(missing) => {
-                found.unread(None, &format!("the throttling on {node}"), missing);
-                continue;
-            }
+        let answer = seen.kubelet(node, |kubelet| &kubelet.cadvisor);
+        let Some(text) = found.given(&format!("the throttling on {node}"), answer) else {
+            continue;
         };
         if !metrics::has_container(text, one.of()) {
             found.odd(None, &format!("the answer of {node}"), &format!("figures of {}", one.key()));
@@ -281,22 +268,11 @@ fn periods_before(before: Option<&Before>, one: &Exclusive<'_>) -> Option<Period
 /// Check 17: the kubelets report the usage of all our pods.
 pub(super) fn usage(seen: &Seen<'_>) -> Found {
     let mut found = Found::new("the usage of each pod of ours", paths::summary(EACH));
-    let pods = match seen.own_pods() {
-        Ok(pods) => pods,
-        Err(missing) => {
-            found.unread(None, "the list of our pods", missing);
-            return found;
-        }
-    };
+    let Some(pods) = found.given("the list of our pods", seen.own_pods()) else { return found };
     let mut loads = Vec::new();
     for node in seen.role_nodes() {
-        let summary = match seen.kubelet(node, |kubelet| &kubelet.summary) {
-            Ok(summary) => summary,
-            Err(missing) => {
-                found.unread(None, &format!("the usage on {node}"), missing);
-                continue;
-            }
-        };
+        let answer = seen.kubelet(node, |kubelet| &kubelet.summary);
+        let Some(summary) = found.given(&format!("the usage on {node}"), answer) else { continue };
         let Some(used) = summary["node"]["cpu"]["usageNanoCores"].as_f64() else {
             found.odd(None, &format!("the answer of {node}"), "node.cpu.usageNanoCores");
             continue;

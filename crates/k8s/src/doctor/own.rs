@@ -24,16 +24,6 @@ const PULLS: Option<&str> = Some("no_pulls");
 const EVICTED: [&str; 5] =
     ["Evicted", "Preempted", "TaintManagerEviction", "OOMKilling", "SystemOOM"];
 
-/// Returns our pods that have not ended; `None` if the check says already why there are none.
-fn running<'a>(seen: &Seen<'a>, found: &mut Found) -> Option<Vec<&'a Value>> {
-    match seen.own_pods() {
-        Err(missing) => found.unread(None, "the list of our pods", missing),
-        Ok(pods) if pods.is_empty() => found.early(),
-        Ok(pods) => return Some(pods),
-    }
-    None
-}
-
 /// Returns the name of the workload of a pod, for values that its pods have in common.
 fn workload(seen: &Seen<'_>, pod: &Value) -> Option<String> {
     let owner = owner(pod).filter(|_| !is_of_job(pod))?;
@@ -43,7 +33,7 @@ fn workload(seen: &Seen<'_>, pod: &Value) -> Option<String> {
 /// Check 4: our pods are Guaranteed, and ask for whole CPUs.
 pub(super) fn quality(seen: &Seen<'_>) -> Found {
     let mut found = Found::new("QoS class Guaranteed, and whole CPUs", paths::PODS);
-    let Some(pods) = running(seen, &mut found) else { return found };
+    let Some(pods) = seen.running(&mut found) else { return found };
     let severity = if seen.wanted.exclusive { Error } else { Warning };
     let word = Some("guaranteed_integer_cpu");
     let remedy = "set the same CPU and memory as request and limit of all containers of the pod, \
@@ -74,7 +64,7 @@ pub(super) fn quality(seen: &Seen<'_>) -> Found {
 /// Check 7: an image is the same on all nodes, and its tag is not a moving one.
 pub(super) fn images(seen: &Seen<'_>) -> Found {
     let mut found = Found::new("one digest of each image, and no tag `latest`", paths::PODS);
-    let Some(pods) = running(seen, &mut found) else { return found };
+    let Some(pods) = seen.running(&mut found) else { return found };
     let mut digests: BTreeMap<&str, BTreeMap<&str, BTreeSet<&str>>> = BTreeMap::new();
     let mut recorded = BTreeSet::new();
     for pod in pods {
@@ -249,7 +239,7 @@ pub(super) fn sidecars(seen: &Seen<'_>) -> Found {
         "the containers and limits of the template in each pod of ours",
         format!("{}, {} and {}", paths::PODS, paths::STATEFUL_SETS, paths::DEPLOYMENTS),
     );
-    let Some(pods) = running(seen, &mut found) else { return found };
+    let Some(pods) = seen.running(&mut found) else { return found };
     for pod in &pods {
         if let Some(workload) = workload(seen, pod) {
             let names: Vec<&str> = names(containers(pod)).into_iter().collect();

@@ -64,13 +64,8 @@ pub(super) fn roles(seen: &Seen<'_>) -> Found {
         found.bad(Some("load_on_sut"), Error, text, LABEL);
     }
     control_plane(seen, &mut found, &load);
-    let pods = match &seen.answers.pods {
-        Ok(pods) => pods,
-        Err(missing) => {
-            found.unread(None, "the list of pods", missing);
-            return found;
-        }
-    };
+    let answer = seen.answers.pods.as_ref();
+    let Some(pods) = found.given("the list of pods", answer) else { return found };
     let mut number = 0;
     for pod in pods.iter().filter(|pod| !has_ended(pod)) {
         let Some(node) = node_of(pod) else { continue };
@@ -178,17 +173,7 @@ pub(super) fn spread(seen: &Seen<'_>) -> Found {
     }
     let wanted = "at most one pod of a workload more on a node than on another";
     let mut found = Found::new(wanted, paths::PODS);
-    let pods = match seen.own_pods() {
-        Ok(pods) => pods,
-        Err(missing) => {
-            found.unread(None, "the list of our pods", missing);
-            return found;
-        }
-    };
-    if pods.is_empty() {
-        found.early();
-        return found;
-    }
+    let Some(pods) = seen.running(&mut found) else { return found };
     let mut workloads: BTreeMap<(&str, Owner<'_>), Vec<&str>> = BTreeMap::new();
     for pod in pods {
         let Some(owner @ Owner { kind: "Deployment" | "StatefulSet", .. }) = owner(pod) else {

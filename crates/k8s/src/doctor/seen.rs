@@ -9,7 +9,8 @@ use crate::lease;
 use crate::objects::RUN;
 use crate::pods;
 
-use super::{Answer, Answers, Kubelet, LOAD, Missing, Wanted};
+use super::found::{Found, OfCluster};
+use super::{Answer, Answers, Demands, Kubelet, LOAD, Missing};
 
 /// The annotation that `kubectl rollout restart` changes in a template.
 const RESTARTED: &str = "kubectl.kubernetes.io/restartedAt";
@@ -23,7 +24,7 @@ static NOT_READ: Missing = Missing::NotRead;
 /// The answers, and what the experiment wants.
 pub(super) struct Seen<'a> {
     pub(super) answers: &'a Answers,
-    pub(super) wanted: &'a Wanted,
+    pub(super) wanted: &'a Demands,
 }
 
 impl<'a> Seen<'a> {
@@ -71,6 +72,15 @@ impl<'a> Seen<'a> {
     pub(super) fn own_pods(&self) -> Result<Vec<&'a Value>, &'a Missing> {
         let pods = self.all_own_pods()?;
         Ok(pods.into_iter().filter(|pod| !has_ended(pod)).collect())
+    }
+
+    /// Returns the same; `None` if the check says already why there are none.
+    pub(super) fn running(&self, found: &mut Found) -> Option<Vec<&'a Value>> {
+        let pods = found.given("the list of our pods", self.own_pods())?;
+        if pods.is_empty() {
+            found.early();
+        }
+        Some(pods).filter(|pods| !pods.is_empty())
     }
 
     /// Returns true for a pod of the experiment; one of another run is foreign in our namespace

@@ -125,13 +125,8 @@ pub(super) fn endpoints(seen: &Seen<'_>) -> Found {
         "as many ready endpoints of each service as the experiment wants, the same all the time",
         paths::ENDPOINT_SLICES,
     );
-    let slices = match &seen.answers.endpoint_slices {
-        Ok(slices) => slices,
-        Err(missing) => {
-            found.unread(None, "the list of EndpointSlices", missing);
-            return found;
-        }
-    };
+    let answer = seen.answers.endpoint_slices.as_ref();
+    let Some(slices) = found.given("the list of EndpointSlices", answer) else { return found };
     if seen.own_pods().is_ok_and(|pods| pods.is_empty()) {
         found.early();
         return found;

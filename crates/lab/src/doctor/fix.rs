@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::look::Files;
 use super::memory::chosen;
 use super::platform::has_swap;
-use super::{SUT, Wanted};
+use super::{Demands, SUT};
 use crate::spec::{Cpus, Literal};
 
 #[cfg(test)]
@@ -83,7 +83,7 @@ impl Disk for Real {
 /// Returns the settings to change, in this order; a pure function of a look at all
 /// CPUs and interrupts.
 /// Turbo costs a third of the speed, so it is turned off only if the spec requires it.
-pub fn changes(files: &Files, wanted: &Wanted) -> Vec<Setting> {
+pub fn changes(files: &Files, wanted: &Demands) -> Vec<Setting> {
     let mut found = Vec::new();
     let mut change = |path: &str, before: &str, after: &str| {
         if before != after {

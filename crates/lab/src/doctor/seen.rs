@@ -6,13 +6,13 @@ use measure::Nanos;
 
 use super::found::Found;
 use super::look::{Look, Missing};
-use super::{Moment, Wanted};
+use super::{Demands, Moment};
 
 pub(super) struct Seen<'a> {
     pub(super) before: Option<&'a Look>,
     pub(super) now: &'a Look,
     pub(super) moment: Moment,
-    pub(super) wanted: &'a Wanted,
+    pub(super) wanted: &'a Demands,
 }
 
 impl<'a> Seen<'a> {

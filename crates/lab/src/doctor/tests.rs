@@ -72,7 +72,7 @@ const IDLE: &str = "100 0 100 99700 50 0 50 0 0 0";
 struct Machine {
     before: Look,
     now: Look,
-    wanted: Wanted,
+    wanted: Demands,
 }
 
 impl Machine {
@@ -114,7 +114,7 @@ impl Machine {
         };
         let roles = [("sut", "0,1"), ("load", "2")];
         let roles = roles.map(|(role, cpus)| (role.to_owned(), Cpus::read(cpus).unwrap()));
-        let wanted = Wanted { roles: roles.into(), ..Wanted::default() };
+        let wanted = Demands { roles: roles.into(), ..Demands::default() };
         Machine { before: look(1_000_000_000), now: look(2_000_000_000), wanted }
     }
 
@@ -322,7 +322,7 @@ fn a_missing_file_makes_a_check_unknown_and_never_good() {
 
 #[test]
 fn a_machine_without_files_is_unknown_in_all_and_refuses_nothing() {
-    let doctor = diagnose(None, &Look::default(), Moment::Before, &Wanted::default());
+    let doctor = diagnose(None, &Look::default(), Moment::Before, &Demands::default());
     for check in &doctor.checks {
         assert_eq!((check.state, check.refuses()), (State::Unknown, false), "{}", check.sentence());
     }

@@ -1,7 +1,7 @@
 //! The next step of one strand, from its trials alone: a pure function, so that a run is resumed by
 //! reading the journal.
 
-use measure::search::{Bracket, Seen, Step};
+use measure::search::{Bracket, Judged, Step};
 use measure::{Nanos, Random, Rate};
 use results::answer::failing_in_words;
 use results::at_load::{self, AtLoad, Conclusion, Judgement};
@@ -271,13 +271,13 @@ pub(crate) fn limit_of_connections(resolved: &Resolved, journal: &[Entry]) -> Op
 }
 
 /// Returns the verdicts on the loads in their order, and the load that needs another trial for one.
-fn verdicts(journal: &[Entry]) -> (Vec<Seen>, Option<Rate>) {
+fn verdicts(journal: &[Entry]) -> (Vec<Judged>, Option<Rate>) {
     let (mut verdicts, mut open) = (Vec::new(), None);
     for Judgement { trials, conclusion } in at_load::judgements(journal) {
         let Some(load) = trials.first().and_then(|entry| asked(entry)) else { continue };
         match conclusion {
             Conclusion::Open => open = Some(load),
-            decided => verdicts.push(Seen { load, passed: decided == Conclusion::Met }),
+            decided => verdicts.push(Judged { load, passed: decided == Conclusion::Met }),
         }
     }
     (verdicts, open)

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::read::did_you_mean;
-use super::source::{Place, SpecError};
+use super::source::{Location, SpecError};
 use super::{Action, BackendKind, Change, Component, Port, Resolved, Step, texts};
 
 #[cfg(test)]
@@ -181,7 +181,7 @@ fn used<'a>(
     resolved: &'a Resolved,
     action: &'a Action,
     endpoint: Option<&'a str>,
-) -> Vec<(&'a str, Option<Place>)> {
+) -> Vec<(&'a str, Option<Location>)> {
     let source = &resolved.source;
     let asked = action.exchange().and_then(|exchange| match &exchange.to {
         Some(name) => Some((&**name, source.find("to:", name))),
@@ -197,7 +197,7 @@ fn used<'a>(
     asked.into_iter().chain(addresses).chain(restarted).collect()
 }
 
-fn check_known(resolved: &Resolved, name: &str, place: Option<Place>) -> Result<(), SpecError> {
+fn check_known(resolved: &Resolved, name: &str, place: Option<Location>) -> Result<(), SpecError> {
     let names: Vec<&str> = resolved.spec.sut.components().map(Component::name).collect();
     if names.contains(&name) {
         return Ok(());

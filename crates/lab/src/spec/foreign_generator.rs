@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::foreign::Pattern;
 use super::generator;
 use super::read::did_you_mean;
-use super::source::{Place, SpecError};
+use super::source::{Location, SpecError};
 use super::{Arrivals, BackendKind, Command, Foreign, Model, Resolved, Start, texts};
 
 #[cfg(test)]
@@ -273,7 +273,7 @@ struct Checked<'a> {
 }
 
 impl Checked<'_> {
-    fn at(&self, key: &str) -> Option<Place> {
+    fn at(&self, key: &str) -> Option<Location> {
         self.resolved.source.find(key, key.trim_end_matches(':'))
     }
 

@@ -20,7 +20,7 @@ mod tests;
 
 /// A load that the generator shall make.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Wanted {
+pub struct AskedLoad {
     /// The rate of each target; `None` is a closed loop, or the spec's shape or trace.
     pub rate: Option<Rate>,
     pub warm_up: Nanos,
@@ -37,7 +37,7 @@ pub fn arguments(
     resolved: &Resolved,
     targets: &[String],
     addresses: &[String],
-    wanted: &Wanted,
+    wanted: &AskedLoad,
 ) -> Arguments {
     written(&Asked { resolved, targets, addresses, wanted, only_checked: false })
 }
@@ -57,7 +57,7 @@ pub struct ForeignLoad {
 }
 
 /// Returns the load of another generator, if the spec names one.
-pub fn foreign(resolved: &Resolved, targets: &[String], wanted: &Wanted) -> Option<ForeignLoad> {
+pub fn foreign(resolved: &Resolved, targets: &[String], wanted: &AskedLoad) -> Option<ForeignLoad> {
     let Foreign { exec, parse, .. } = resolved.spec.workload.foreign()?;
     let rate = wanted.rate;
     let url = targets.first().map_or("", String::as_str);
@@ -105,11 +105,11 @@ fn written(asked: &Asked<'_>) -> Arguments {
 }
 
 /// Returns a rate that stands for those of the trials, which are not known yet.
-fn wanted_to_check(resolved: &Resolved) -> Wanted {
+fn wanted_to_check(resolved: &Resolved) -> AskedLoad {
     let load = &resolved.spec.load;
     let phases = &resolved.spec.phases;
     let has_rate = load.model == Model::Open && !load.is_scheduled();
-    Wanted {
+    AskedLoad {
         rate: has_rate.then(|| Rate::per_second(1.0).expect("one is positive")),
         warm_up: *phases.warm_up.fixed,
         measure: *phases.measure.time,

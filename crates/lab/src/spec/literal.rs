@@ -6,6 +6,7 @@ use std::ops::Deref;
 
 use measure::cpus::{Cpus, Pin};
 use measure::number::ParseError;
+use measure::quantity::whole_count;
 use measure::{Bytes, Nanos, Rate, Share};
 use serde::de::{Deserializer, Error, Visitor};
 use serde::ser::Serializer;
@@ -102,11 +103,7 @@ pub struct Count(pub u64);
 
 impl Literal for Count {
     fn read(text: &str) -> Result<Count, ParseError> {
-        let factors = [("k", 1_000), ("K", 1_000), ("M", 1_000_000)];
-        let split = factors.iter().find_map(|&(unit, by)| Some((text.strip_suffix(unit)?, by)));
-        let (digits, factor) = split.unwrap_or((text, 1));
-        let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
-        let number = number.filter(|&number| 0 < number);
+        let number = whole_count(text).filter(|&number| 0 < number);
         number.map(Count).ok_or_else(|| ParseError::new(text, "count from 1", "1000, 100k or 1M"))
     }
 

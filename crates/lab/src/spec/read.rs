@@ -5,7 +5,7 @@ use serde_json::Value;
 use serde_saphyr::{Error, MessageFormatter, UserMessageFormatter};
 
 use super::monitor;
-use super::source::{Place, Source, SpecError};
+use super::source::{Location, Source, SpecError};
 
 /// The largest spec: a spec is written by hand, so a larger file is something else.
 const MOST_BYTES: usize = 1 << 20;
@@ -123,7 +123,7 @@ fn error(source: &Source, error: &Error) -> SpecError {
     source.error(message, place(source, error), &label)
 }
 
-fn place(source: &Source, error: &Error) -> Option<Place> {
+fn place(source: &Source, error: &Error) -> Option<Location> {
     let location = error.without_snippet().location()?;
     let line = usize::try_from(location.line()).ok().filter(|&line| 0 < line)?;
     let column = usize::try_from(location.column()).ok()?;

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use results::{Secrets, secrets};
 
 use super::patch::AND;
-use places::{Document, Seen};
+use places::{Document, Token};
 
 mod places;
 
@@ -35,9 +35,9 @@ struct Setting {
     shown: String,
 }
 
-/// A place of something that a spec says.
+/// The location of something that a spec says.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Place {
+pub enum Location {
     /// In its text: line and column count from 1, in characters.
     Text { line: usize, column: usize, length: usize },
     /// In a setting of the command line, by its index.
@@ -88,19 +88,19 @@ impl Source {
     pub fn error(
         &self,
         message: impl fmt::Display,
-        place: Option<Place>,
+        place: Option<Location>,
         label: &str,
     ) -> SpecError {
         let name = &self.name;
         let remedy = || if label.is_empty() { String::new() } else { format!("\n  = {label}") };
         let (line, column, length) = match place {
             None => return SpecError(format!("{message}\n --> {name}{}", remedy())),
-            Some(Place::Setting(index)) => {
+            Some(Location::Setting(index)) => {
                 let shown = secrets::without_plain(&self.settings[index].shown);
                 let shown: String = shown.chars().take(LONGEST_LINE).map(visible).collect();
                 return SpecError(format!("{message}\n --> --set {shown}{}", remedy()));
             }
-            Some(Place::Text { line, column, length }) => (line, column, length),
+            Some(Location::Text { line, column, length }) => (line, column, length),
         };
         let content = self.text.lines().nth(line - 1).unwrap_or_default();
         let content = secrets::without_plain_in_line(content);
@@ -124,14 +124,16 @@ impl Source {
     ///
     /// Nothing is found where the text of the spec does not say it: a value may also come from the level
     /// of a factor, or from a default.
-    pub fn find(&self, key: &str, text: &str) -> Option<Place> {
+    pub fn find(&self, key: &str, text: &str) -> Option<Location> {
         let name = key.trim_end_matches(':');
         if text.trim_end_matches(':') != name {
             return self.behind(&[name], text);
         }
         let length = text.chars().count();
         match self.key(&[name]) {
-            Some(Place::Text { line, column, .. }) => Some(Place::Text { line, column, length }),
+            Some(Location::Text { line, column, .. }) => {
+                Some(Location::Text { line, column, length })
+            }
             None if name == key => self.anywhere(text),
             setting => setting,
         }
@@ -144,13 +146,13 @@ impl Source {
     }
 
     /// Finds the key at the end of this path, which begins anywhere: the one with the fewest keys above it.
-    pub(super) fn key(&self, path: &[&str]) -> Option<Place> {
+    pub(super) fn key(&self, path: &[&str]) -> Option<Location> {
         let at_end = self.setting(|setting| {
             let above = setting.path.len().checked_sub(path.len());
             above.is_some_and(|above| is(&setting.path[above..], path))
         });
-        let mut best: Option<(usize, Place)> = None;
-        let mut see = |seen: &Seen<'_>| {
+        let mut best: Option<(usize, Location)> = None;
+        let mut see = |seen: &Token<'_>| {
             let is_better = best.is_none_or(|(depth, _)| seen.path.len() < depth);
             if seen.is_key && seen.path.ends_with(path) && is_better {
                 best =
@@ -166,13 +168,13 @@ impl Source {
     }
 
     /// Finds a word behind the last key of this path, in its value or in what is below it.
-    pub(super) fn behind(&self, path: &[&str], text: &str) -> Option<Place> {
+    pub(super) fn behind(&self, path: &[&str], text: &str) -> Option<Location> {
         let says = |setting: &Setting| {
             let below = setting.path.iter().any(|part| part == text);
             has(&setting.path, path) && (below || word(&setting.value, text).is_some())
         };
         self.setting(says).or_else(|| {
-            let is_below = |seen: &Seen<'_>| {
+            let is_below = |seen: &Token<'_>| {
                 let above = if seen.is_key { &seen.path[..seen.path.len() - 1] } else { seen.path };
                 above.windows(path.len()).any(|part| part == path)
             };
@@ -181,19 +183,19 @@ impl Source {
     }
 
     /// Finds a part of this whole text.
-    pub(super) fn inside(&self, whole: &str, part: &str) -> Option<Place> {
-        let is_it = |seen: &Seen<'_>| self.text[seen.at.clone()].contains(whole);
+    pub(super) fn inside(&self, whole: &str, part: &str) -> Option<Location> {
+        let is_it = |seen: &Token<'_>| self.text[seen.at.clone()].contains(whole);
         self.first(part, &is_it).or_else(|| self.setting(|setting| setting.value.contains(whole)))
     }
 
     /// Finds a word anywhere.
-    fn anywhere(&self, text: &str) -> Option<Place> {
+    fn anywhere(&self, text: &str) -> Option<Location> {
         let of_setting = || self.setting(|setting| word(&setting.value, text).is_some());
         self.first(text, &|_| true).or_else(of_setting)
     }
 
     /// Returns the first place of a word among the keys and values that fit.
-    fn first(&self, text: &str, fits: &dyn Fn(&Seen<'_>) -> bool) -> Option<Place> {
+    fn first(&self, text: &str, fits: &dyn Fn(&Token<'_>) -> bool) -> Option<Location> {
         let mut found = None;
         self.walk(&mut |seen| {
             if found.is_none() && fits(seen) {
@@ -206,7 +208,7 @@ impl Source {
 
     /// Calls a function with each key and value of the text that is in effect. What is in effect of a
     /// profile comes first, with the path that it has in the spec.
-    fn walk(&self, see: &mut dyn FnMut(&Seen<'_>)) {
+    fn walk(&self, see: &mut dyn FnMut(&Token<'_>)) {
         let read = || Document::read(&self.text);
         let Some(document) = self.document.get_or_init(read) else { return };
         let is_set = |path: &[&str]| {
@@ -227,7 +229,7 @@ impl Source {
                     && *name == profile
                     && !(rest.is_empty() || seen.is_key && is_set(rest))
                 {
-                    see(&Seen { path: rest, ..seen.clone() });
+                    see(&Token { path: rest, ..seen.clone() });
                 }
             });
         }
@@ -247,21 +249,21 @@ impl Source {
     }
 
     /// Returns the place of the last setting that fits: it replaces the ones before.
-    fn setting(&self, fits: impl Fn(&Setting) -> bool) -> Option<Place> {
-        self.settings.iter().rposition(fits).map(Place::Setting)
+    fn setting(&self, fits: impl Fn(&Setting) -> bool) -> Option<Location> {
+        self.settings.iter().rposition(fits).map(Location::Setting)
     }
 
     /// Returns the place of a text that begins at this byte.
-    fn place(&self, at: usize, text: &str) -> Place {
+    fn place(&self, at: usize, text: &str) -> Location {
         let before = &self.text[..at];
         let line = before.matches('\n').count() + 1;
         let begin = before.rfind('\n').map_or(0, |end| end + 1);
         let column = before[begin..].chars().count() + 1;
-        Place::Text { line, column, length: text.chars().count().max(1) }
+        Location::Text { line, column, length: text.chars().count().max(1) }
     }
 
     /// Returns the word or quoted text that begins at this line and column.
-    pub fn word_at(&self, line: usize, column: usize) -> Place {
+    pub fn word_at(&self, line: usize, column: usize) -> Location {
         let content = self.text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
         let rest: Vec<char> = content.chars().skip(column.saturating_sub(1)).collect();
         let length = match rest.first() {
@@ -270,7 +272,7 @@ impl Source {
             }
             _ => rest.iter().take_while(|&&c| !c.is_whitespace() && !":,[]{}#".contains(c)).count(),
         };
-        Place::Text { line: line.max(1), column: column.max(1), length: length.max(1) }
+        Location::Text { line: line.max(1), column: column.max(1), length: length.max(1) }
     }
 }
 

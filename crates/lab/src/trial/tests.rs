@@ -32,7 +32,7 @@ fn check(text: &str, expected: Expect) {
     for repetition in 1..=2 {
         let (number, attempt, seed) = (repetition, 1, 7);
         let (asked, purpose) = (Rate::per_second(100.0), Purpose::Trial);
-        let place = Place::default();
+        let place = Position::default();
         let trial = Trial { number, purpose, asked, repetition, attempt, seed, place };
         run(&trial, &resolved, &mut system, &mut backend, &mut crate::progress::Silent).unwrap();
     }

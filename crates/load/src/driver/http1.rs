@@ -34,7 +34,7 @@ pub trait HttpWorkload {
 
     /// Processes a response, if any part of it is wanted, and returns the outcome of the request, and for
     /// [`Outcome::Check`] the rule that was violated, if it has a text.
-    fn answered(&mut self, answer: &Answer<'_>) -> Result<(Outcome, &'static str), Fault> {
+    fn answered(&mut self, answer: &Response<'_>) -> Result<(Outcome, &'static str), Fault> {
         Ok((outcome_of(answer.status), ""))
     }
 
@@ -110,7 +110,7 @@ pub enum Wanted {
 
 /// The parts of a response that the workload wanted.
 #[derive(Clone, Copy, Debug)]
-pub struct Answer<'a> {
+pub struct Response<'a> {
     pub status: u16,
     /// The header block as it arrived; [`wire::http1::fields`] reads it.
     pub head: &'a [u8],
@@ -144,7 +144,7 @@ impl<W: HttpWorkload + ?Sized> HttpWorkload for Box<W> {
         (**self).is_repeatable()
     }
 
-    fn answered(&mut self, answer: &Answer<'_>) -> Result<(Outcome, &'static str), Fault> {
+    fn answered(&mut self, answer: &Response<'_>) -> Result<(Outcome, &'static str), Fault> {
         (**self).answered(answer)
     }
 
@@ -483,14 +483,16 @@ impl State {
         let bad = outcome_of(status) != Outcome::Ok;
         let (outcome, why) = match wanted {
             Wanted::Nothing => (outcome_of(status), ""),
-            Wanted::Head | Wanted::Pieces | Wanted::Body => common.workload.answered(&Answer {
-                status,
-                head: &kept.head,
-                body: &kept.body,
-                body_length: length,
-                connection: slot.0,
-                tag: expected.tag,
-            })?,
+            Wanted::Head | Wanted::Pieces | Wanted::Body => {
+                common.workload.answered(&Response {
+                    status,
+                    head: &kept.head,
+                    body: &kept.body,
+                    body_length: length,
+                    connection: slot.0,
+                    tag: expected.tag,
+                })?
+            }
         };
         common.give_back(kept);
         let tally = &mut self.tally;

@@ -7,7 +7,7 @@ use super::{Machine, Measurement, Plan};
 use crate::hiccup::Hiccups;
 use crate::observe::{Recorded, Window};
 use crate::shard::{Ended, Failures};
-use crate::watch::Seen;
+use crate::watch::Observations;
 
 /// The figures of one shard at its end.
 pub(super) struct Ending {
@@ -26,7 +26,7 @@ pub(super) struct Ending {
 
 /// Returns the number of local ports that are free on our busiest route, if every port that closed
 /// connections still hold is on it.
-fn free_ports(plan: &Plan, seen: &Seen) -> Option<u64> {
+fn free_ports(plan: &Plan, seen: &Observations) -> Option<u64> {
     let pools = plan.pools.iter().map(|pool| (&pool.endpoints[..], pool.connections));
     let most = host::ports_needed(pools).into_values().max()? as u64;
     Some(host::local_ports()?.saturating_sub(most + seen.waiting_ports?))
@@ -37,7 +37,7 @@ pub(super) fn merge(
     plan: &Plan,
     start: Instant,
     shards: Vec<Ending>,
-    (hiccups, seen): (Hiccups, Seen),
+    (hiccups, seen): (Hiccups, Observations),
     cpu: Nanos,
     interrupted: bool,
 ) -> Measurement {

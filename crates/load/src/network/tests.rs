@@ -29,7 +29,7 @@ fn the_requested_interface_is_used_or_refused_with_the_remedy() {
         "refused: --kernel-timestamps works with epoll only\n  leave it out, or use --io epoll",
     );
     assert_eq!(
-        "poll".parse::<Wanted>(),
+        "poll".parse::<Choice>(),
         Err("`poll` is not an interface; write auto, epoll or uring".to_owned())
     );
 }

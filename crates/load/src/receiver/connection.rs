@@ -79,7 +79,7 @@ struct Arriving {
 }
 
 /// The answer to a request.
-enum Answer {
+enum Response {
     Accepted,
     Wrong,
     Busy,
@@ -120,17 +120,17 @@ impl Connection {
                 continue;
             }
             match answer {
-                Answer::Accepted => answers.extend_from_slice(&desk.accepted),
-                Answer::Wrong => answers.extend_from_slice(&desk.wrong),
-                Answer::Busy => answers.extend_from_slice(&desk.busy),
-                Answer::Clock => {
+                Response::Accepted => answers.extend_from_slice(&desk.accepted),
+                Response::Wrong => answers.extend_from_slice(&desk.wrong),
+                Response::Busy => answers.extend_from_slice(&desk.busy),
+                Response::Clock => {
                     let body = format!("{{\"clock\":{},\"now_ns\":{}}}\n", desk.clock, now.0);
                     let json = [("Content-Type", "application/json")];
                     encode_response(200, &json, body.as_bytes(), answers);
                 }
-                Answer::Refused(How::Status(_)) => answers.extend_from_slice(&desk.refused),
-                Answer::Refused(How::Hang) => *hangs = true,
-                Answer::Refused(How::Close) => return Next::Closed,
+                Response::Refused(How::Status(_)) => answers.extend_from_slice(&desk.refused),
+                Response::Refused(How::Hang) => *hangs = true,
+                Response::Refused(How::Close) => return Next::Closed,
             }
             if after == After::Close && !*hangs {
                 return Next::Closed;
@@ -177,9 +177,9 @@ impl Arriving {
     }
 
     /// Notes the event of a complete request.
-    fn end(&mut self, now: Instant, notes: &mut impl Notes, desk: &mut Desk) -> Answer {
+    fn end(&mut self, now: Instant, notes: &mut impl Notes, desk: &mut Desk) -> Response {
         let answer = self.judge(now, notes, desk.refusal);
-        if matches!(answer, Answer::Wrong | Answer::Busy) {
+        if matches!(answer, Response::Wrong | Response::Busy) {
             notes.wrong();
         }
         desk.room += self.document.len();
@@ -195,19 +195,21 @@ impl Arriving {
         answer
     }
 
-    fn judge(&self, now: Instant, notes: &mut impl Notes, refusal: Option<Refusal>) -> Answer {
+    fn judge(&self, now: Instant, notes: &mut impl Notes, refusal: Option<Refusal>) -> Response {
         let before = match self.is_structured {
-            _ if self.is_clock => return Answer::Clock,
-            _ if self.finds_no_room => return Answer::Busy,
+            _ if self.is_clock => return Response::Clock,
+            _ if self.finds_no_room => return Response::Busy,
             _ if self.is_too_long || self.is_double => None,
             true => notes.note_structured(&self.document, now),
             false if self.id.is_empty() || self.source.is_empty() => None,
             false => Some(notes.note(&self.source, &self.id, now)),
         };
         match (before, refusal) {
-            (None, _) => Answer::Wrong,
-            (Some(before), Some(Refusal { how, times })) if before < times => Answer::Refused(how),
-            (Some(_), _) => Answer::Accepted,
+            (None, _) => Response::Wrong,
+            (Some(before), Some(Refusal { how, times })) if before < times => {
+                Response::Refused(how)
+            }
+            (Some(_), _) => Response::Accepted,
         }
     }
 }

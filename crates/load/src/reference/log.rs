@@ -45,14 +45,14 @@ const MOST_SCHEDULED: usize = 1 << 20;
 pub struct Record {
     /// True if the bytes of each request are kept.
     pub(super) with_bytes: bool,
-    requests: Vec<Seen>,
+    requests: Vec<Arrived>,
     bytes: usize,
     missed: u64,
 }
 
 /// A request that has arrived.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct Arrived {
     pub(super) at: Instant,
     /// The number of its connection; connections are numbered from 0 in the order of their
     /// acceptance.
@@ -72,7 +72,7 @@ impl Record {
         Record { with_bytes, ..Record::default() }
     }
 
-    pub(super) fn note(&mut self, seen: Seen) {
+    pub(super) fn note(&mut self, seen: Arrived) {
         let size = seen.target.len() + seen.bytes.len();
         let fits = self.requests.len() < Record::MOST_REQUESTS
             && self.bytes + size <= Record::MOST_BYTES
@@ -91,7 +91,7 @@ impl Record {
     pub fn write(&mut self, to: &mut impl Write) -> io::Result<()> {
         // A request with a body is completed later than it arrived.
         self.requests.sort_by_key(|seen| seen.at);
-        for Seen { at, connection, target, bytes } in &self.requests {
+        for Arrived { at, connection, target, bytes } in &self.requests {
             write!(to, "{}\t{target}\t{connection}", at.0)?;
             if self.with_bytes {
                 write!(to, "\t{}", bytes.escape_ascii())?;

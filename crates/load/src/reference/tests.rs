@@ -120,7 +120,7 @@ fn the_record_is_bounded_and_counts_what_it_lacks() {
     let log = seen(Record::new(true), &[b"GET /1 HTTP/1.1\r\n\r\n", head.as_bytes(), &long]).log;
     assert!(log.to_string().ends_with(r#","recorded":1,"unrecorded":1}"#), "{log}");
     let mut record = Record::new(false);
-    (0..Record::MOST_REQUESTS + 3).for_each(|_| record.note(Seen::default()));
+    (0..Record::MOST_REQUESTS + 3).for_each(|_| record.note(Arrived::default()));
     let log = Log { record: Some(record), ..Log::default() };
     assert!(log.to_string().ends_with(r#","recorded":1048576,"unrecorded":3}"#), "{log}");
 }

@@ -1,14 +1,13 @@
 use std::sync::atomic::AtomicBool;
 
-use lab::Host;
-
 use super::*;
 
-fn local(cpu: u32) -> Local {
-    let mut local = Local::new(Host::new("/bin/true".into(), "0"));
-    local.roles.insert("load", Cpus(vec![cpu]));
-    local.roles.insert("sut", Cpus(Vec::new()));
-    local
+fn roles(cpu: u32) -> Roles {
+    Roles::from([("load", Cpus(vec![cpu])), ("sut", Cpus(Vec::new()))])
+}
+
+fn host() -> Host {
+    Host::new("/bin/true".into(), "0")
 }
 
 fn a_cpu() -> u32 {
@@ -30,7 +29,7 @@ fn a_cpu_with_a_busy_neighbour_is_not_calm() {
                 }
             });
         }
-        wait(&local(cpu), Nanos::from_secs(4)).unwrap()
+        wait(&roles(cpu), &host(), Nanos::from_secs(4)).unwrap()
     });
     assert!(!calm.is_calm && Nanos::from_secs(4) <= calm.waited, "{calm}");
     let worst = calm.worst.unwrap();
@@ -40,17 +39,18 @@ fn a_cpu_with_a_busy_neighbour_is_not_calm() {
 
 #[test]
 fn an_interrupt_ends_the_wait() {
-    let local = local(a_cpu());
-    local.host.interrupted.store(true, Ordering::Relaxed);
+    let host = host();
+    host.interrupted.store(true, Ordering::Relaxed);
     let begun = host::now();
-    let stop = wait(&local, Nanos::from_secs(60)).unwrap_err();
+    let stop = wait(&roles(a_cpu()), &host, Nanos::from_secs(60)).unwrap_err();
     assert!(matches!(stop, Stop::Interrupted));
     assert!(host::now() - begun < Nanos::from_secs(10));
 }
 
 #[test]
 fn a_cpu_that_is_not_there_cannot_be_watched() {
-    let Stop::NoAnswer(why) = wait(&local(1_000), Nanos::from_secs(60)).unwrap_err() else {
+    let Stop::NoAnswer(why) = wait(&roles(1_000), &host(), Nanos::from_secs(60)).unwrap_err()
+    else {
         panic!("another stop");
     };
     assert!(why.to_string().starts_with("cannot watch CPU 1000: "), "{why}");
@@ -58,15 +58,15 @@ fn a_cpu_that_is_not_there_cannot_be_watched() {
 
 #[test]
 fn all_roles_are_watched_each_cpu_once() {
-    let mut local = local(1);
-    local.roles.insert("sut", Cpus(vec![0, 1]));
+    let mut roles = roles(1);
+    roles.insert("sut", Cpus(vec![0, 1]));
     let shared = |cpu| Watched { cpu, runs_system: true };
-    assert_eq!(watched(&local), [shared(0), shared(1)]);
-    local.roles.insert("sut", Cpus(vec![0]));
-    assert_eq!(watched(&local), [shared(0), Watched { cpu: 1, runs_system: false }]);
-    local.roles.clear();
+    assert_eq!(watched(&roles), [shared(0), shared(1)]);
+    roles.insert("sut", Cpus(vec![0]));
+    assert_eq!(watched(&roles), [shared(0), Watched { cpu: 1, runs_system: false }]);
+    roles.clear();
     let here: Vec<Watched> = allowed_here().0.into_iter().map(shared).collect();
-    assert_eq!(watched(&local), here);
+    assert_eq!(watched(&roles), here);
 }
 
 #[test]

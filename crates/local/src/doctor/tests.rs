@@ -4,7 +4,7 @@ use super::*;
 fn this_machine_is_judged_before_and_after_a_load_and_has_one_fingerprint() {
     let host = Host::new(std::env::current_exe().unwrap(), "0");
     let programs = programs(None, &host).unwrap();
-    let wanted = Wanted::default();
+    let wanted = Demands::default();
     let mut machine = Machine::new(Path::new("/"));
     let spin = Nanos::from_millis(20);
     let before = machine.before(&wanted, programs.clone(), spin, &host).unwrap();

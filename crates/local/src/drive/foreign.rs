@@ -10,7 +10,10 @@ use lab::spec::generator::ForeignLoad;
 use measure::Nanos;
 
 use super::{GRACE, Generator, POLL_EVERY, Watch, Watched};
-use crate::{LAST_WORDS, Local, foreign_generator, output, process, program_of};
+use crate::digests::program_of;
+use crate::output::{self, LAST_WORDS};
+use crate::processes::Local;
+use crate::{foreign_generator, process};
 
 /// A longer output is not a summary.
 const MOST_OUTPUT_BYTES: u64 = 4 << 20;

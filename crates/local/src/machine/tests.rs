@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 use super::super::confine;
 use super::super::process::Process;
 use super::*;
-use crate::allowed_here;
+use crate::cpus::allowed_here;
 
 fn cpus(list: &str) -> Cpus {
     Cpus::read(list).unwrap()

@@ -12,11 +12,13 @@ const TABLE: &[u8] = b"  sl  local_address rem_address   st tx_queue rx_queue tr
 
 #[test]
 fn a_table_is_counted_by_local_port() {
-    let mut seen = BTreeMap::from([(7_001, Seen::default()), (7_002, Seen::default())]);
+    let mut seen =
+        BTreeMap::from([(7_001, PortSockets::default()), (7_002, PortSockets::default())]);
     assert!(count(TABLE, &mut seen));
-    let expected = Seen { listens: true, established: 2, unread: 1, unread_bytes: 300, backlog: 3 };
+    let expected =
+        PortSockets { listens: true, established: 2, unread: 1, unread_bytes: 300, backlog: 3 };
     assert_eq!(seen[&7_001], expected);
-    assert_eq!(seen[&7_002], Seen::default());
+    assert_eq!(seen[&7_002], PortSockets::default());
 }
 
 #[test]

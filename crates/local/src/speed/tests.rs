@@ -1,5 +1,5 @@
 use super::*;
-use crate::allowed_here;
+use crate::cpus::allowed_here;
 
 /// Ends in any case: within ten seconds even a busy machine lets a thread run.
 #[test]

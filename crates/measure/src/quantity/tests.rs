@@ -43,3 +43,13 @@ fn sizes_are_read_and_printed() {
     assert_eq!(Bytes(8_100_000).to_string(), "8.10 MB");
     assert_eq!(Bytes(999).to_string(), "999 B");
 }
+
+#[test]
+fn counts_are_whole_and_have_letters_for_thousands() {
+    for (text, count) in [("0", 0), ("7", 7), ("100k", 100_000), ("2K", 2_000), ("1M", 1_000_000)] {
+        assert_eq!(whole_count(text), Some(count), "{text}");
+    }
+    for text in ["", "k", "-1", "1.5k", "1G", "1 k", "99999999999999999M"] {
+        assert_eq!(whole_count(text), None, "{text}");
+    }
+}

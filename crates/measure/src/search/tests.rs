@@ -17,13 +17,13 @@ fn unknown(start: f64) -> Search {
 }
 
 /// Runs a search; returns its trials with their reasons, and the end.
-fn run(search: &Search, mut passes: impl FnMut(f64) -> bool) -> (Vec<(Seen, Why)>, Bracket) {
+fn run(search: &Search, mut passes: impl FnMut(f64) -> bool) -> (Vec<(Judged, Why)>, Bracket) {
     let (mut seen, mut whys) = (Vec::new(), Vec::new());
     loop {
         assert!(seen.len() < 1_000, "the search does not end: {seen:?}");
         match next(search, &seen) {
             Step::Try { load, why } => {
-                seen.push(Seen { load, passed: passes(load.as_per_second()) });
+                seen.push(Judged { load, passed: passes(load.as_per_second()) });
                 whys.push(why);
             }
             Step::Found(bracket) => return (seen.into_iter().zip(whys).collect(), bracket),
@@ -34,7 +34,7 @@ fn run(search: &Search, mut passes: impl FnMut(f64) -> bool) -> (Vec<(Seen, Why)
 fn transcript(search: &Search, passes: impl FnMut(f64) -> bool) -> String {
     let (trials, Bracket { lower, upper }) = run(search, passes);
     let mut text = String::new();
-    for (Seen { load, passed }, why) in trials {
+    for (Judged { load, passed }, why) in trials {
         text += &format!("{load} {} {why:?}\n", if passed { "pass" } else { "fail" });
     }
     let bound = |bound: Option<Rate>| bound.map_or("none".to_owned(), |rate| rate.to_string());
@@ -183,7 +183,7 @@ fn whatever_the_trials_say_a_search_ends_inside_its_range_with_a_pass_below_a_fa
         let (trials, found) =
             run(&search, |load| random.unit() < 1.0 / (1.0 + (load / middle).powf(slope)));
         let mut counts: BTreeMap<u64, [u32; 2]> = BTreeMap::new();
-        for (Seen { load, passed }, _) in &trials {
+        for (Judged { load, passed }, _) in &trials {
             let per_s = load.as_per_second();
             assert!(is_unknown || (low..=high).contains(&per_s), "seed {seed}: {load}");
             counts.entry(per_s.to_bits()).or_default()[usize::from(*passed)] += 1;
@@ -209,7 +209,7 @@ fn a_search_continues_the_same_after_any_prefix() {
     let mut random = Random::new(11);
     let search = unknown(700.0);
     let (trials, found) = run(&search, |load| load * random.exponential(1.0) < 9_000.0);
-    let seen: Vec<Seen> = trials.iter().map(|(seen, _)| *seen).collect();
+    let seen: Vec<Judged> = trials.iter().map(|(seen, _)| *seen).collect();
     for (length, (tried, why)) in trials.iter().enumerate() {
         let step = Step::Try { load: tried.load, why: *why };
         assert_eq!(next(&search, &seen[..length]), step);
@@ -223,9 +223,9 @@ fn a_search_continues_the_same_after_any_prefix() {
 fn a_bound_that_is_being_validated_is_still_one() {
     let search = unknown(100.0);
     let bounds = |trials: &[(f64, bool)]| {
-        let seen: Vec<Seen> = trials
+        let seen: Vec<Judged> = trials
             .iter()
-            .map(|(per_s, passed)| Seen { load: rate(*per_s), passed: *passed })
+            .map(|(per_s, passed)| Judged { load: rate(*per_s), passed: *passed })
             .collect();
         let Bracket { lower, upper } = bracket(&search, &seen);
         (lower.map(Rate::as_per_second), upper.map(Rate::as_per_second))
@@ -237,9 +237,9 @@ fn a_bound_that_is_being_validated_is_still_one() {
     let with = |further: &[(f64, bool)]| bounds(&[&found[..], further].concat());
     let search_asks = |further: &[(f64, bool)]| {
         let all = [&found[..], further].concat();
-        let seen: Vec<Seen> = all
+        let seen: Vec<Judged> = all
             .iter()
-            .map(|(per_s, passed)| Seen { load: rate(*per_s), passed: *passed })
+            .map(|(per_s, passed)| Judged { load: rate(*per_s), passed: *passed })
             .collect();
         next(&search, &seen)
     };

@@ -19,7 +19,7 @@ fn judge_pieces(rules: &str, status: u16, pieces: &[&[u8]]) -> Outcome {
     let body = pieces.concat();
     let body_length = body.len() as u64;
     let kept = if checks.wanted() == Wanted::Body { &body[..] } else { &[] };
-    let answer = Answer { status, head: HEAD, body: kept, body_length, connection: 0, tag: 0 };
+    let answer = Response { status, head: HEAD, body: kept, body_length, connection: 0, tag: 0 };
     checks.judge(&answer, &search).0
 }
 

@@ -4,7 +4,7 @@ fn data() -> Data {
     Data::read("d.csv", "id,full name,path\n7,Ann Ömer,/a b?x=1&y=%20\n8,B/b,/c#\n").unwrap()
 }
 
-fn write(text: &str, place: Place, number: u64) -> String {
+fn write(text: &str, place: Part, number: u64) -> String {
     let data = data();
     let mut template = Template::default();
     template.compile(text, place, Some(&data)).unwrap_or_else(|wrong| panic!("{}", wrong.what));
@@ -30,12 +30,12 @@ fn placeholders_are_replaced_by_their_values() {
         ("{\"a\":{\"b\":{{seq}}}}", "{\"a\":{\"b\":5}}"),
         ("", ""),
     ] {
-        assert_eq!(write(text, Place::Body, 5), written, "{text}");
+        assert_eq!(write(text, Part::Body, 5), written, "{text}");
     }
-    assert_eq!(write("/{{row.full name}}", Place::Target, 0), "/Ann%20%C3%96mer");
-    assert_eq!(write("{{row.path}}", Place::Target, 0), "/a%20b?x=1&y=%20");
-    assert_eq!(write("{{row.path}}", Place::Target, 1), "/c%23");
-    assert_eq!(write("a\tb {{row.full name}}", Place::Field, 0), "a\tb Ann Ömer");
+    assert_eq!(write("/{{row.full name}}", Part::Target, 0), "/Ann%20%C3%96mer");
+    assert_eq!(write("{{row.path}}", Part::Target, 0), "/a%20b?x=1&y=%20");
+    assert_eq!(write("{{row.path}}", Part::Target, 1), "/c%23");
+    assert_eq!(write("a\tb {{row.full name}}", Part::Field, 0), "a\tb Ann Ömer");
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn random_values_have_the_requested_form_and_distribution() {
     for number in 0..60_000 {
         let text = write(
             "{{int 0 5}} {{uniform -1 1 3}} {{hex 5}} {{hex 17}} {{uuid}}",
-            Place::Body,
+            Part::Body,
             number,
         );
         let words: Vec<&str> = text.split(' ').collect();
@@ -62,7 +62,7 @@ fn random_values_have_the_requested_form_and_distribution() {
     // 10,000 ± 4σ, σ = √(60,000 · 1/6 · 5/6) = 91.
     assert!(counts.iter().all(|count| (9_635..=10_365).contains(count)), "{counts:?}");
     assert!((-1.0..-0.99).contains(&low) && (0.99..=1.0).contains(&high), "{low} … {high}");
-    let whole = write("{{int -9223372036854775808 9223372036854775807}}", Place::Body, 1);
+    let whole = write("{{int -9223372036854775808 9223372036854775807}}", Part::Body, 1);
     assert!(whole.parse::<i64>().is_ok(), "{whole}");
 }
 
@@ -102,10 +102,10 @@ fn an_invalid_placeholder_is_refused_with_the_remedy() {
         ),
         ("{{row.nam}}", "0 the data has no column `nam`; write one of id, full name, path".into()),
     ] {
-        let found = Template::default().compile(text, Place::Body, Some(&data)).unwrap_err();
+        let found = Template::default().compile(text, Part::Body, Some(&data)).unwrap_err();
         assert_eq!(format!("{} {}", found.at, found.what), wrong, "{text}");
     }
-    let without = Template::default().compile("{{row.id}}", Place::Body, None).unwrap_err();
+    let without = Template::default().compile("{{row.id}}", Part::Body, None).unwrap_err();
     assert_eq!(without.what, "`{{row.id}}` needs a table; name its file with --data");
 }
 
@@ -115,23 +115,23 @@ fn a_character_that_is_not_allowed_in_a_place_is_refused() {
     for (text, place, wrong) in [
         (
             "/a b",
-            Place::Target,
+            Part::Target,
             "2 ' ' is not allowed here; write it percent-encoded, such as %20 for a space",
         ),
         (
             "/{{seq}}/é",
-            Place::Target,
+            Part::Target,
             "9 'é' is not allowed here; write it percent-encoded, such as %20 for a space",
         ),
         (
             "/#x",
-            Place::Target,
+            Part::Target,
             "1 '#' is not allowed here; write it percent-encoded, such as %20 for a space",
         ),
-        ("x\r\ny", Place::Field, "1 '\\r' is not allowed here; leave it out"),
+        ("x\r\ny", Part::Field, "1 '\\r' is not allowed here; leave it out"),
         (
             "{{row.bad}}",
-            Place::Field,
+            Part::Field,
             "0 `bad` has a line break or control character at d.csv:3, which is not allowed in a \
              header; remove it there",
         ),
@@ -140,9 +140,9 @@ fn a_character_that_is_not_allowed_in_a_place_is_refused() {
         assert_eq!(format!("{} {}", found.at, found.what), wrong, "{text}");
     }
     for (text, place) in [
-        ("{{row.ok}}é", Place::Field),
-        ("{{row.bad}}\r\n é#", Place::Body),
-        ("{{row.bad}}", Place::Target),
+        ("{{row.ok}}é", Part::Field),
+        ("{{row.bad}}\r\n é#", Part::Body),
+        ("{{row.bad}}", Part::Target),
     ] {
         assert_eq!(Template::default().compile(text, place, Some(&data)), Ok(()), "{text}");
     }

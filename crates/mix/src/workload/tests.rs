@@ -213,7 +213,7 @@ fn requests_and_checks_allocate_nothing_once_buffers_have_grown() {
         let mut request = Outgoing { wire: &mut wire, expected: &mut expected, label: Label::NONE };
         mixed.next(Origin { number, label: Label::NONE, connection: 3 }, &mut request).unwrap();
         let head = b"HTTP/1.1 200 OK\r\nA: b\r\n\r\n";
-        let answer = Answer {
+        let answer = Response {
             status: 200,
             head,
             body: b"\"abcd\"",

@@ -5,7 +5,7 @@ use results::journal::Observed;
 
 use super::multiples::{Multiples, Part, rules};
 use super::{Figure, Key, Layout, Panel, Point, curve, points, thinning};
-use crate::plot::{Anchor, Axis, Dash, Mark, Place, Plot, Scale, Style};
+use crate::plot::{Anchor, Axis, Dash, Mark, NamePosition, Plot, Scale, Style};
 use crate::run::Run;
 use crate::run::levels::Quantity;
 use crate::table::{Cell, Row, Table};
@@ -64,7 +64,7 @@ fn draw_part(part: &Part, scale: Scale) -> Plot {
     let [maximum, capacity] = Quantity::ALL.map(|quantity| part.found(quantity));
     let summary = part.in_words([&maximum, &capacity].into_iter().flatten());
     let mut plot = empty(&summary, part.points(), scale);
-    plot.rules_x(&capacities, Place::Foot, &capacity.unwrap_or_default());
+    plot.rules_x(&capacities, NamePosition::Foot, &capacity.unwrap_or_default());
     plot.rules_y(&maxima, &maximum.unwrap_or_default());
     for dots in &part.strands {
         plot.line(
@@ -82,7 +82,7 @@ fn draw(run: &Run, points: &[Point], summary: &str) -> Plot {
     let mut plot = empty(summary, points.iter(), scale(points.iter()));
     if let Some(capacity) = &run.capacity {
         let name = format!("capacity {}", capacity.rate_in_words());
-        plot.rule_x(capacity.rate_per_s, Place::Foot, &name);
+        plot.rule_x(capacity.rate_per_s, NamePosition::Foot, &name);
     }
     if let Some(maximum) = &run.maximum {
         let name = format!("maximum throughput {}", maximum.rate_in_words());

@@ -8,7 +8,7 @@ use results::components::Event;
 use results::load::{Interval, Load};
 
 use super::{Figure, Key, Layout, Panel};
-use crate::plot::{Axis, Dash, HEAT_LEVELS, Mark, Place, Plot, Scale, Style};
+use crate::plot::{Axis, Dash, HEAT_LEVELS, Mark, NamePosition, Plot, Scale, Style};
 use crate::run::Trial;
 use crate::table::{Cell, Row, Table};
 use crate::text::{count, integer, tick_number, tick_time, time};
@@ -200,7 +200,7 @@ fn draw(
     let mut plot = Plot::new(summary, 340.0, x, y);
     cells(&mut plot, columns, levels);
     events.iter().for_each(|event| plot.strip(event.from_s, event.to_s, &event.text));
-    load.segments.iter().skip(1).for_each(|s| plot.rule_x(s.begin_s, Place::Head, ""));
+    load.segments.iter().skip(1).for_each(|s| plot.rule_x(s.begin_s, NamePosition::Head, ""));
     plot
 }
 

@@ -8,7 +8,7 @@ use results::journal::Observed;
 
 use super::multiples::{Multiples, Part, rules};
 use super::{Figure, Key, Layout, Panel, Point, curve, points, thinning};
-use crate::plot::{Axis, Dash, Mark, Place, Plot, Scale, Style};
+use crate::plot::{Axis, Dash, Mark, NamePosition, Plot, Scale, Style};
 use crate::run::Run;
 use crate::run::levels::Quantity;
 use crate::table::{Cell, Row, Table, trials};
@@ -90,8 +90,8 @@ fn draw_part(part: &Part, rates: Scale, times: Scale) -> Plot {
     if let Some(limit) = limit {
         draw_limit(&mut plot, limit);
     }
-    plot.rules_x(&maxima, Place::Head, "maximum throughput");
-    plot.rules_x(&capacities, Place::BelowHead, "capacity");
+    plot.rules_x(&maxima, NamePosition::Head, "maximum throughput");
+    plot.rules_x(&capacities, NamePosition::BelowHead, "capacity");
     for dots in &part.strands {
         draw_medians(&mut plot, &dots.points);
     }
@@ -121,11 +121,11 @@ fn draw(run: &Run, points: &[Point], mut plot: Plot) -> Plot {
     }
     if let Some(maximum) = &run.maximum {
         let name = named("maximum throughput", maximum.at_least);
-        plot.rule_x(maximum.rate_per_s, Place::Head, &name);
+        plot.rule_x(maximum.rate_per_s, NamePosition::Head, &name);
     }
     if let Some(capacity) = &run.capacity {
         let name = named("capacity", capacity.at_least);
-        plot.rule_x(capacity.rate_per_s, Place::BelowHead, &name);
+        plot.rule_x(capacity.rate_per_s, NamePosition::BelowHead, &name);
     }
     draw_medians(&mut plot, points);
     draw_trials(&mut plot, points, None);

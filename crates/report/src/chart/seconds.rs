@@ -7,7 +7,7 @@ use results::components::{Event, Series};
 use results::load::{Interval, Load};
 
 use super::{Figure, Layout, Panel, heat};
-use crate::plot::{Axis, Place, Plot, Scale, look};
+use crate::plot::{Axis, NamePosition, Plot, Scale, look};
 use crate::run::services::{self, Service};
 use crate::run::{Run, Trial, machine, speed};
 use crate::table::{Cell, MOST_ROWS, Row, Table};
@@ -191,7 +191,7 @@ fn panel(
         Axis { scale: Scale::Linear { from: 0.0, to: end }, label: "seconds", tick: tick_number };
     let mut plot = Plot::new(&summary, 190.0, x, Axis { scale, label, tick });
     if load.segments.len() <= MOST_SEGMENTS {
-        load.segments.iter().skip(1).for_each(|s| plot.rule_x(s.begin_s, Place::Head, ""));
+        load.segments.iter().skip(1).for_each(|s| plot.rule_x(s.begin_s, NamePosition::Head, ""));
     }
     events.iter().for_each(|event| plot.band(event.from_s, event.to_s, &event.text));
     let mut keys = Vec::new();

@@ -5,8 +5,8 @@ fn read(url: &str) -> String {
         Ok(Url { scheme, user_info, place, authority, target }) => {
             let user = user_info.map_or(String::new(), |user| format!("{user} at "));
             let place = match place {
-                Place::Host(host, port) => format!("{host} {port:?}"),
-                Place::Socket(path) => format!("socket {path}"),
+                Destination::Host(host, port) => format!("{host} {port:?}"),
+                Destination::Socket(path) => format!("socket {path}"),
             };
             format!("{scheme} {user}{place} {authority} {target}")
         }
@@ -86,7 +86,7 @@ fn served(url: &str) -> String {
 
 #[test]
 fn a_server_may_speak_any_protocol() {
-    let host = |host: &str, port| format!("{:?}", Place::Host(host.to_owned(), port));
+    let host = |host: &str, port| format!("{:?}", Destination::Host(host.to_owned(), port));
     for (url, scheme, place, port, whole) in [
         ("kv://127.0.0.1:7720", "kv", host("127.0.0.1", Some(7720)), 7720, "kv://127.0.0.1:7720"),
         ("http://h", "http", host("h", None), 80, "http://h:80"),

@@ -6,7 +6,6 @@ use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use measure::Nanos;
 use tempfile::TempDir;
 
 use crate::bench::machine::{self, Machine, Process, Side};
@@ -40,16 +39,11 @@ impl Postgres {
         command.arg("-D").arg(&data).arg("-k").arg(folder.path()).current_dir(&folder);
         command.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-c", "fsync=off"]);
         let postgres = Postgres { process: Process::start(&mut command)?, port, _folder: folder };
-        machine::wait_until_it_listens(port, "PostgreSQL")?;
         // It refuses sessions for some time after it listens.
         let mut asking = Command::new(programs.join("pg_isready"));
         asking.args(["-q", "-h", "127.0.0.1", "-p", &port.to_string()]);
-        for _ in 0..500 {
-            if repository::succeeds(&mut asking) {
-                break;
-            }
-            machine::sleep(Nanos::from_millis(20));
-        }
+        let otherwise = format!("PostgreSQL accepts no sessions on port {port}");
+        machine::wait_until(|| repository::succeeds(&mut asking), &otherwise)?;
         for instance in 1..=instances {
             let mut create = Command::new(programs.join("createdb"));
             create.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-U", "hotel"]);

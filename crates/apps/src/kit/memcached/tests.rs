@@ -48,7 +48,7 @@ fn cache(address: impl ToString) -> Memcached {
 }
 
 /// Returns what the cache makes of a server that sends these bytes on every connection.
-async fn answer_to(answer: &'static str) -> Answer {
+async fn answer_to(answer: &'static str) -> Found {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let cache = cache(listener.local_addr().unwrap());
     tokio::spawn(async move {

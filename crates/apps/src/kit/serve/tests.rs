@@ -18,7 +18,7 @@ const LARGE: usize = 32 << 20;
 const LOOK: Duration = Duration::from_millis(150);
 
 impl Site for Slow {
-    async fn answer(&self, request: Request<Bytes>) -> Response<Full<Bytes>> {
+    async fn answer(&self, request: Request<Bytes>) -> FullResponse {
         time::sleep(WHILE).await;
         if request.uri().path() == "/large" {
             return Response::new(Full::new(vec![b'x'; LARGE].into()));

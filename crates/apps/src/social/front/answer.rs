@@ -3,16 +3,16 @@
 use std::net::IpAddr;
 use std::time::{Duration, UNIX_EPOCH};
 
-use http_body_util::Full;
+use hyper::StatusCode;
 use hyper::body::Bytes;
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_MAX_AGE, HeaderName, HeaderValue, LOCATION, SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
 };
-use hyper::{Response, StatusCode};
 use tonic::Status;
 
 use crate::kit::answer::{PROMETHEUS, of_type};
+use crate::kit::serve::FullResponse;
 
 /// The type of texts, as nginx sends a file without a name.
 const TEXT: &str = "application/octet-stream";
@@ -20,8 +20,6 @@ const JSON: &str = "application/json; charset=utf-8";
 
 /// The lifetime of the cookie; the session in it ends earlier.
 const COOKIE: Duration = Duration::from_secs(24 * 3600);
-
-pub type Answer = Response<Full<Bytes>>;
 
 /// A line of text with a status, instead of the requested response.
 #[derive(Debug, PartialEq, Eq)]
@@ -74,7 +72,7 @@ impl Refusal {
     }
 }
 
-impl From<Refusal> for Answer {
+impl From<Refusal> for FullResponse {
     fn from(Refusal { code, text }: Refusal) -> Self {
         let mut answer = of_type(code, TEXT, text + "\n");
         // The text may repeat what a user wrote; no browser shall guess that it is a page.
@@ -83,27 +81,27 @@ impl From<Refusal> for Answer {
     }
 }
 
-pub fn text(text: &'static str) -> Answer {
+pub fn text(text: &'static str) -> FullResponse {
     of_type(StatusCode::OK, TEXT, text)
 }
 
-pub fn json(body: impl Into<Bytes>) -> Answer {
+pub fn json(body: impl Into<Bytes>) -> FullResponse {
     of_type(StatusCode::OK, JSON, body)
 }
 
-pub fn metrics(text: String) -> Answer {
+pub fn metrics(text: String) -> FullResponse {
     of_type(StatusCode::OK, PROMETHEUS, text)
 }
 
 /// Answers OPTIONS: pages of other origins may ask, though without the cookie.
-pub fn preflight() -> Answer {
+pub fn preflight() -> FullResponse {
     const HEADERS: [(HeaderName, &str); 4] = [
         (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
         (ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, OPTIONS"),
         (ACCESS_CONTROL_ALLOW_HEADERS, "Content-Type"),
         (ACCESS_CONTROL_MAX_AGE, "1728000"),
     ];
-    let mut answer = Response::new(Full::default());
+    let mut answer = FullResponse::default();
     *answer.status_mut() = StatusCode::NO_CONTENT;
     for (name, value) in HEADERS {
         answer.headers_mut().insert(name, HeaderValue::from_static(value));
@@ -112,13 +110,13 @@ pub fn preflight() -> Answer {
 }
 
 /// Lets pages of other origins read an answer.
-pub fn for_all_origins(mut answer: Answer) -> Answer {
+pub fn for_all_origins(mut answer: FullResponse) -> FullResponse {
     answer.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     answer
 }
 
-pub fn redirect(to: &str) -> Answer {
-    let mut answer = Response::new(Full::default());
+pub fn redirect(to: &str) -> FullResponse {
+    let mut answer = FullResponse::default();
     *answer.status_mut() = StatusCode::FOUND;
     let location = HeaderValue::from_str(to).expect("parts from users are encoded");
     answer.headers_mut().insert(LOCATION, location);
@@ -127,7 +125,7 @@ pub fn redirect(to: &str) -> Answer {
 
 /// Leads a user who has just logged in to the main page, with the session as a cookie that no script
 /// can read and that other sites cannot send.
-pub fn logged_in(username: &str, token: &str, now: Duration) -> Answer {
+pub fn logged_in(username: &str, token: &str, now: Duration) -> FullResponse {
     let username: String = form_urlencoded::byte_serialize(username.as_bytes()).collect();
     let mut answer = redirect(&format!("../../main.html?username={username}"));
     let end = httpdate::fmt_http_date(UNIX_EPOCH + now + COOKIE);

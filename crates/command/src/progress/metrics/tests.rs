@@ -28,6 +28,7 @@ fn an_interval_is_shown_and_forgotten_with_its_load() {
         phase: Phase::Measurement,
         offered_per_s: Some(410.5),
         completed_per_s: Some(400.0),
+        operations_per_s: Some(6_400.0),
         last: Quantiles { p50_ns: Some(1_500_000), p99_ns: Some(9_000_000), p999_ns: None },
         in_flight: Some(3),
         lateness_p99_ns: Some(20_000),
@@ -36,6 +37,7 @@ fn an_interval_is_shown_and_forgotten_with_its_load() {
     });
     expect![[r#"
         benchwright_asked_requests_per_second NaN
+        benchwright_completed_operations_per_second 6400.0
         benchwright_completed_requests_per_second 400.0
         benchwright_failed_requests_total{outcome="timeout"} 2
         benchwright_lateness_p99_seconds 0.00002
@@ -52,6 +54,7 @@ fn an_interval_is_shown_and_forgotten_with_its_load() {
     figures.forget();
     expect![[r#"
         benchwright_asked_requests_per_second NaN
+        benchwright_completed_operations_per_second NaN
         benchwright_completed_requests_per_second NaN
         benchwright_failed_requests_total{outcome="timeout"} 2
         benchwright_lateness_p99_seconds NaN

@@ -13,7 +13,7 @@ pub(super) const DIGEST: &str =
 #[derive(Clone)]
 pub(super) struct Cluster {
     pub(super) answers: Answers,
-    pub(super) wanted: Wanted,
+    pub(super) wanted: Demands,
 }
 
 pub(super) fn now() -> u64 {
@@ -264,7 +264,7 @@ impl Cluster {
         let role = |role: &str, nodes: &[&str]| {
             (role.to_owned(), nodes.iter().map(|node| (*node).to_owned()).collect::<Vec<_>>())
         };
-        let wanted = Wanted {
+        let wanted = Demands {
             roles: [role("sut", &["w1", "w2"]), role(LOAD, &["w3"])].into(),
             run: "0123456789".to_owned(),
             namespaces: texts(["demo"]),

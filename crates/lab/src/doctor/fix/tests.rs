@@ -54,10 +54,10 @@ fn content(root: &Path) -> BTreeMap<PathBuf, String> {
     found
 }
 
-fn wanted() -> Wanted {
+fn wanted() -> Demands {
     let roles = [("sut", vec![0, 1]), ("load", vec![2])];
     let roles = roles.map(|(role, cpus)| (role.to_owned(), Cpus(cpus)));
-    let mut wanted = Wanted { roles: roles.into(), ..Wanted::default() };
+    let mut wanted = Demands { roles: roles.into(), ..Demands::default() };
     wanted.terms.required.insert("local.turbo".to_owned());
     wanted
 }

@@ -4,7 +4,7 @@
 use measure::Rate;
 use results::slo;
 
-use super::Wanted;
+use super::AskedLoad;
 use super::arguments::Value;
 use crate::spec::workload::{self, Given, Workload};
 use crate::spec::{Literal, Load, Resolved, Tls};
@@ -38,7 +38,7 @@ pub struct Asked<'a> {
     pub(super) targets: &'a [String],
     /// The addresses of each target's replicas, if there are several.
     pub(super) addresses: &'a [String],
-    pub(super) wanted: &'a Wanted,
+    pub(super) wanted: &'a AskedLoad,
     /// True if nothing is sent.
     pub(super) only_checked: bool,
 }

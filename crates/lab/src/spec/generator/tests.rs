@@ -3,7 +3,7 @@ use std::path::Path;
 use expect_test::expect;
 
 use super::*;
-use crate::course::{Attempt, Place, Trial};
+use crate::course::{Attempt, Position, Trial};
 use crate::plan::{Plan, Turns};
 use crate::spec;
 use crate::spec::workload::ARGUMENTS;
@@ -19,7 +19,7 @@ fn read(load: &str, further: &str) -> Resolved {
 }
 
 fn command(resolved: &Resolved, rate: Option<f64>) -> String {
-    let wanted = Wanted {
+    let wanted = AskedLoad {
         rate: rate.and_then(Rate::per_second),
         warm_up: Nanos::from_millis(1_500),
         measure: Nanos::from_secs(5),
@@ -71,7 +71,7 @@ fn the_generator_judges_by_the_same_objectives() {
 #[test]
 fn the_addresses_of_replicas_are_given_once_for_each_target() {
     let resolved = read("model: closed", "");
-    let wanted = Wanted {
+    let wanted = AskedLoad {
         rate: None,
         warm_up: Nanos::ZERO,
         measure: Nanos::SECOND,
@@ -98,7 +98,7 @@ fn first_load(set: &[&str]) -> String {
     let plan = Plan::of(&resolved).unwrap_or_else(|error| panic!("{set:?}: {error}"));
     let turn = Turns::new(&plan, Vec::new()).next_turn().expect("a first trial");
     let Attempt { purpose, asked, repetition, attempt, .. } = turn.attempt;
-    let place = Place::default();
+    let place = Position::default();
     let trial = Trial { number: 1, purpose, asked, repetition, attempt, seed: 7, place };
     let mut system = System::default();
     system.urls = vec!["https://a:1/".to_owned()];

@@ -119,7 +119,7 @@ fn the_generator_gets_the_secrets_of_its_requests_only() {
     assert!(!values.contains(&"canary-db") && !values.contains(&"canary-basic"), "{of_load:?}");
     assert!(of_load.names().any(|name| name == "env.PATH"));
     assert!(!of_load.names().any(|name| name == "env.BW_ABSENT"));
-    let wanted = crate::spec::generator::Wanted {
+    let wanted = crate::spec::generator::AskedLoad {
         rate: None,
         warm_up: measure::Nanos::ZERO,
         measure: measure::Nanos::SECOND,

@@ -23,7 +23,7 @@ pub(super) struct Document(Spanned<Node>);
 
 /// A key or a value, as it stands in the text.
 #[derive(Clone, Debug)]
-pub(super) struct Seen<'a> {
+pub(super) struct Token<'a> {
     /// The keys above it and, of a key, itself.
     pub(super) path: &'a [&'a str],
     pub(super) is_key: bool,
@@ -43,7 +43,7 @@ impl Document {
         &self,
         text: &'a str,
         enter: &dyn Fn(&[&'a str]) -> bool,
-        see: &mut dyn FnMut(&Seen<'_>),
+        see: &mut dyn FnMut(&Token<'_>),
     ) {
         walk(&self.0, text, &mut Vec::new(), enter, see);
     }
@@ -54,12 +54,12 @@ fn walk<'a>(
     text: &'a str,
     path: &mut Vec<&'a str>,
     enter: &dyn Fn(&[&'a str]) -> bool,
-    see: &mut dyn FnMut(&Seen<'_>),
+    see: &mut dyn FnMut(&Token<'_>),
 ) {
     match &node.value {
         Node::Scalar => {
             if let Some(at) = bytes(node, text) {
-                see(&Seen { path, is_key: false, at });
+                see(&Token { path, is_key: false, at });
             }
         }
         Node::List(elements) => {
@@ -69,7 +69,7 @@ fn walk<'a>(
             for (key, value) in fields {
                 let Some(at) = bytes(key, text) else { continue };
                 path.push(text[at.clone()].trim_matches(['"', '\'']));
-                see(&Seen { path, is_key: true, at });
+                see(&Token { path, is_key: true, at });
                 if enter(path) {
                     walk(value, text, path, enter, see);
                 }

@@ -6,8 +6,8 @@ fn source(text: &str) -> Source {
     Source::new("my.yaml", text.to_owned())
 }
 
-fn at(line: usize, column: usize, length: usize) -> Option<Place> {
-    Some(Place::Text { line, column, length })
+fn at(line: usize, column: usize, length: usize) -> Option<Location> {
+    Some(Location::Text { line, column, length })
 }
 
 #[test]
@@ -70,19 +70,21 @@ fn what_a_setting_says_is_found_there() {
         ["where.roles.load.cpus=9", "load.rate=100/s", "sut={endpoint: \"http://u:secret@a/\"}"];
     let set = set.map(str::to_owned);
     let source = source(text).with(None, &set);
-    assert_eq!(source.find("load:", "9"), Some(Place::Setting(0)));
-    assert_eq!(source.find("rate:", "rate"), Some(Place::Setting(1)));
+    assert_eq!(source.find("load:", "9"), Some(Location::Setting(0)));
+    assert_eq!(source.find("rate:", "rate"), Some(Location::Setting(1)));
     assert_eq!(source.find("rate:", "5/s"), None, "it is replaced");
     assert_eq!(source.find("connections:", "9"), at(1, 32, 1));
-    assert_eq!(source.find("roles:", "roles"), Some(Place::Setting(0)));
+    assert_eq!(source.find("roles:", "roles"), Some(Location::Setting(0)));
     expect![[r#"
         role load needs CPU 9
          --> --set where.roles.load.cpus=9
           = CPUs here: 0"#]]
     .assert_eq(
-        &source.error("role load needs CPU 9", Some(Place::Setting(0)), "CPUs here: 0").to_string(),
+        &source
+            .error("role load needs CPU 9", Some(Location::Setting(0)), "CPUs here: 0")
+            .to_string(),
     );
-    let shown = source.error("x", Some(Place::Setting(2)), "").to_string();
+    let shown = source.error("x", Some(Location::Setting(2)), "").to_string();
     assert!(shown.contains("--set sut=") && !shown.contains("secret"), "{shown}");
 }
 

@@ -6,7 +6,7 @@ use results::journal::Purpose;
 
 use crate::backend::Backend;
 use crate::backend::dry_run::DryRun;
-use crate::course::{Place, Trial};
+use crate::course::{Position, Trial};
 use crate::progress::Silent;
 use crate::spec::{self, Resolved};
 use crate::system::System;
@@ -48,7 +48,7 @@ fn check(text: &str, expected: Expect) {
     let mut system = System::default();
     for repetition in 1..=2 {
         let (purpose, asked) = (Purpose::Trial, Rate::per_second(100.0));
-        let place = Place::default();
+        let place = Position::default();
         let number = repetition;
         let trial = Trial { number, purpose, asked, repetition, attempt: 1, seed: 7, place };
         trial::run(&trial, &resolved, &mut system, &mut backend, &mut Silent).unwrap();

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use super::*;
 use crate::backend::simulated::Simulated;
-use crate::course::{Place, Trial};
+use crate::course::{Position, Trial};
 use crate::progress::Silent;
 use crate::spec::{self, Resolved};
 use crate::system::System;
@@ -23,7 +23,7 @@ fn run(per_s: f64, resolved: &Resolved, purpose: Purpose) -> (Observation, Insta
     use crate::backend::Backend;
     let mut backend = Simulated::new(resolved);
     let asked = Rate::per_second(per_s);
-    let (number, repetition, attempt, seed, place) = (1, 1, 1, 7, Place::default());
+    let (number, repetition, attempt, seed, place) = (1, 1, 1, 7, Position::default());
     let trial = Trial { number, purpose, asked, repetition, attempt, seed, place };
     let ran = trial::run(&trial, resolved, &mut System::default(), &mut backend, &mut Silent);
     (ran.unwrap(), backend.now())

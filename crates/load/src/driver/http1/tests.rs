@@ -201,8 +201,8 @@ impl HttpWorkload for Three {
         self.wanted.unwrap_or(Wanted::Nothing)
     }
 
-    fn answered(&mut self, answer: &Answer<'_>) -> Result<(Outcome, &'static str), Fault> {
-        let Answer { status, head, body, body_length, connection, tag } = *answer;
+    fn answered(&mut self, answer: &Response<'_>) -> Result<(Outcome, &'static str), Fault> {
+        let Response { status, head, body, body_length, connection, tag } = *answer;
         let fields: Vec<_> = wire::http1::fields(head).map(|(name, _)| name).collect();
         let body = String::from_utf8_lossy(body);
         self.calls

@@ -15,7 +15,7 @@ use super::server::{Conduct, GREETING, Key, Manners, Server, Truth, Welcome, bod
 use super::*;
 use crate::driver::Label;
 use crate::driver::http1::{
-    Answer, Expected, Http1, HttpWorkload, Origin, Outgoing, Wanted, outcome_of,
+    Expected, Http1, HttpWorkload, Origin, Outgoing, Response, Wanted, outcome_of,
 };
 use crate::observe::{Group, Interval, Part, Recorded, Recorder, Window};
 use crate::pacing::{self, Dealt, Offered, Sharing};
@@ -236,7 +236,7 @@ impl HttpWorkload for Numbered {
         Wanted::Body
     }
 
-    fn answered(&mut self, answer: &Answer<'_>) -> Result<(Outcome, &'static str), Fault> {
+    fn answered(&mut self, answer: &Response<'_>) -> Result<(Outcome, &'static str), Fault> {
         self.answers += 1;
         let meant = body_of(self.asked[answer.tag as usize]);
         let is_mine = answer.body.is_empty() || answer.body == meant.as_bytes();

@@ -18,7 +18,7 @@ use tokio::time;
 
 use crate::kit::lock::lock;
 use crate::kit::query::Query;
-use crate::kit::serve::{self, Head, Limits, Site};
+use crate::kit::serve::{self, FullResponse, Head, Limits, Site};
 
 #[derive(Clone, Default)]
 pub(super) struct Fake {
@@ -239,7 +239,7 @@ impl Drop for Served {
 }
 
 impl Site for Shared {
-    async fn answer(&self, request: Request<Bytes>) -> Response<Full<Bytes>> {
+    async fn answer(&self, request: Request<Bytes>) -> FullResponse {
         self.requests.fetch_add(1, Ordering::SeqCst);
         self.arrived.notify_waiters();
         let path = request.uri().path().to_owned();

@@ -1,0 +1,96 @@
+//! The program from its arguments to its exit code.
+
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
+use console::output::{self, Exit, Failure};
+use console::signals;
+
+use crate::cli::{self, Cli, Command};
+use crate::command;
+
+/// Runs the program by its arguments; returns its exit code.
+pub fn main() -> ExitCode {
+    output::explain_panics();
+    signals::end_at_once();
+    let run = std::panic::AssertUnwindSafe(run);
+    std::panic::catch_unwind(run).unwrap_or(ExitCode::from(Exit::NoAnswer as u8))
+}
+
+fn run() -> ExitCode {
+    if let Some(original) = as_original() {
+        let (name, arguments) = original;
+        return generator::wrk::wrk(&name, &arguments);
+    }
+    let exit = match Cli::try_parse() {
+        Ok(cli) => dispatch(cli),
+        Err(error) => return refuse(&error),
+    };
+    let code = match exit {
+        Ok(exit) => exit,
+        Err(Failure { exit, error }) => {
+            output::error(&format!("error: {error:#}"));
+            exit
+        }
+    };
+    ExitCode::from(code as u8)
+}
+
+/// Returns the name and the arguments if the program was started as `wrk` or `wrk2`, or with one of
+/// them as the first argument: the rest is then read as the original reads it.
+fn as_original() -> Option<(String, Vec<String>)> {
+    let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let is_original = |name: &str| matches!(name.rsplit('/').next(), Some("wrk" | "wrk2"));
+    let name = words.next().filter(|name| is_original(name));
+    let name = name.or_else(|| words.next().filter(|word| matches!(&**word, "wrk" | "wrk2")))?;
+    Some((name, words.collect()))
+}
+
+fn dispatch(cli: Cli) -> Result<Exit, Failure> {
+    match cli.command {
+        Command::Run(arguments) => command::run::run(&arguments),
+        Command::Plan(arguments) => command::run::plan(&arguments),
+        Command::Resume(arguments) => command::run::resume(&arguments),
+        Command::Report(arguments) => command::report::report(&arguments),
+        Command::Load(arguments) => generator::load::load(&arguments),
+        Command::Merge(arguments) => generator::merge::merge(&arguments),
+        Command::Receive(arguments) => generator::receive::receive(&arguments),
+        Command::Join(arguments) => generator::join::join(&arguments),
+        Command::Rerun(arguments) => command::run::rerun(&arguments),
+        Command::Explain(arguments) => command::explain::explain(&arguments),
+        Command::Advise(arguments) => command::explain::advise(&arguments),
+        Command::Compare(arguments) => command::compare::compare(&arguments),
+        Command::Reproducibility(arguments) => {
+            command::reproducibility::reproducibility(&arguments)
+        }
+        Command::Analyse(arguments) => command::analyse::analyse(&arguments),
+        // `main` handles these before clap reads the arguments.
+        Command::Wrk(_) | Command::Wrk2(_) => unreachable!("`main` has run wrk and wrk2"),
+        Command::Reference(arguments) => generator::reference::reference(&arguments),
+        Command::App(arguments) => command::app::app(&arguments),
+        Command::Doctor(arguments) => command::doctor::doctor(&arguments),
+        Command::Clean(arguments) => command::run::clean(&arguments),
+        Command::Schema => command::manual::schema(),
+        Command::Completions(arguments) => command::manual::completions(&arguments, Cli::command()),
+        Command::Man(arguments) => command::manual::man(&arguments, Cli::command()),
+    }
+}
+
+/// Prints clap's message and returns the exit code: 0 for help and version, otherwise 2. Without
+/// any argument it shows the first steps.
+fn refuse(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand if std::env::args_os().len() == 1 => {
+            output::error(cli::FIRST_STEPS);
+            ExitCode::from(Exit::Question as u8)
+        }
+        // clap prints to stdout only what was asked for: help and version.
+        _ => {
+            let code = if error.use_stderr() { Exit::Question } else { Exit::Answered };
+            // A closed pipe is not an error.
+            let _ = error.print();
+            ExitCode::from(code as u8)
+        }
+    }
+}

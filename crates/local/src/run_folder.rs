@@ -1,0 +1,91 @@
+//! The folder of a run's temporary files. It is noted before it is made, so that a later run removes what a killed
+//! one left.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+use lab::host::RunId;
+use lab::spec::plain;
+use lab::{Host, trust};
+
+use crate::notes::Note;
+use crate::remains;
+
+/// The folder of a run's temporary files, for us alone, and the note of it.
+pub(crate) struct RunFolder {
+    runtime: PathBuf,
+    temporary: PathBuf,
+    run: RunId,
+    made: Option<(PathBuf, Note)>,
+}
+
+impl RunFolder {
+    pub(crate) fn new(host: &Host, run: &RunId) -> RunFolder {
+        let (runtime, temporary) = (host.runtime.clone(), host.temporary.clone());
+        RunFolder { runtime, temporary, run: run.clone(), made: None }
+    }
+
+    /// Returns it if it was made.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.made.as_ref().map(|(path, _)| path.as_path())
+    }
+
+    /// Makes it if it does not exist yet.
+    pub(crate) fn make(&mut self) -> anyhow::Result<PathBuf> {
+        if let Some(path) = self.path() {
+            return Ok(path.to_owned());
+        }
+        let refused = |error: io::Error| {
+            anyhow!(
+                "cannot make a folder for temporary files in {}: {}; set TMPDIR to a folder that you may \
+                 write to",
+                self.temporary.display(),
+                plain(&error)
+            )
+        };
+        trust::check_place(&self.temporary).map_err(refused)?;
+        // In a folder that everybody can write to, nobody can have guessed its name.
+        let random = getrandom::u64().context("asking the kernel for a random number")?;
+        let name = format!("{}{}-{random:016x}", remains::FOLDER, self.run);
+        let path = self.temporary.join(name);
+        // First, so that it is removed whenever we are killed.
+        let note = Note::begin(&self.runtime, &self.run, &path)?;
+        if let Err(error) = DirBuilder::new().mode(0o700).create(&path) {
+            note.end();
+            return Err(refused(error));
+        }
+        self.made = Some((path.clone(), note));
+        Ok(path)
+    }
+
+    /// Notes a process that leads a group.
+    pub(crate) fn note(&mut self, pid: u32) {
+        if let Some((_, note)) = &mut self.made {
+            note.add(pid);
+        }
+    }
+
+    /// Creates a new folder in it, empty, unless one that is there shall be kept.
+    pub(crate) fn make_inner(&mut self, name: &str, keep: bool) -> anyhow::Result<PathBuf> {
+        let path = self.make()?.join(name);
+        if keep && path.is_dir() {
+            return Ok(path);
+        }
+        // It is there if the component was started before.
+        let _ = fs::remove_dir_all(&path);
+        let made = DirBuilder::new().mode(0o700).create(&path);
+        made.with_context(|| format!("making {}", path.display()))?;
+        Ok(path)
+    }
+
+    pub(crate) fn remove(&mut self) {
+        let Some((path, _)) = &self.made else { return };
+        if fs::remove_dir_all(path).is_ok() || !path.exists() {
+            let (_, note) = self.made.take().expect("it was made");
+            note.end();
+        }
+    }
+}

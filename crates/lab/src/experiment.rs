@@ -13,7 +13,7 @@ use results::answer::Verdict;
 use results::at_load;
 use results::directory::{Files, Readers, Writer};
 use results::doctor::{self, Doctor};
-use results::journal::{Bounds, Entry, Purpose, Status, Waited};
+use results::journal::{self, Bounds, Entry, Purpose, Status, Waited};
 use results::manifest::{Manifest, State};
 use results::{Answer, Directory};
 
@@ -117,7 +117,12 @@ pub fn rerun(
     backends: Backends<'_>,
     progress: &mut dyn Progress,
 ) -> Result<Ended, Error> {
-    run(&Past::read(dir)?.resolved, out, host, backends, progress)
+    let past = Past::read(dir)?;
+    // The new run needs none of the trials, but their reader may want to compare both.
+    for unread in past.unread() {
+        progress.event(&Event::Notice(format!("{}: {unread}: it does not count there", past.name)));
+    }
+    run(&past.resolved, out, host, backends, progress)
 }
 
 /// Continues an earlier run with the spec that it resolved; `set` may change its budget. If the run had
@@ -270,6 +275,11 @@ impl Run<'_> {
         let (journal, mut writer) = self.directory.write_journal()?;
         self.plan.check(&journal).map_err(Error::Question)?;
         if let Some(entry) = journal.last() {
+        for unread in journal::unread(&journal) {
+            progress.event(&Event::Notice(format!(
+                "{unread}: it does not count, and is measured again if the budget allows"
+            )));
+        }
             let text = format!("continued after trial {}", entry.trial);
             progress.event(&Event::Notice(text));
         }
@@ -384,6 +394,7 @@ impl Run<'_> {
             disturbed: judged.disturbed,
             fingerprint: observation.checked.as_ref().map(fingerprint),
             warmed_up_ns: observation.warmed_up.map(|warmed_up| warmed_up.length.0),
+            unread: Vec::new(),
             ..self.entry(strand, trial)
         };
         let entry = match judged.stands {
@@ -438,6 +449,7 @@ impl Run<'_> {
             disturbed: Vec::new(),
             fingerprint: None,
             files: Default::default(),
+            unread: Vec::new(),
         }
     }
 

@@ -120,6 +120,9 @@ fn verdict(run: &Run, out: &mut String) -> std::fmt::Result {
     if let Some(table) = found::table(run) {
         out.push_str(&table.html());
     }
+    for unread in &run.unread {
+        writeln!(out, "<p class=\"problem\">✗ does not count: {}</p>", escape(unread))?;
+    }
     for problem in &run.problems {
         writeln!(out, "<p class=\"problem\">✗ not shown: {}</p>", escape(problem))?;
     }

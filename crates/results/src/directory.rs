@@ -140,6 +140,10 @@ impl Directory {
         let removed = trials.and_then(|trials| {
             for entry in fs::read_dir(self.inside())?.chain(fs::read_dir(trials)?) {
                 let entry = entry?;
+        // Locking makes a journal where there is none: then the trials would begin again, over those that are there.
+        if !directory.has("journal.jsonl") {
+            return Err(directory.without_journal());
+        }
                 let name = entry.file_name();
                 let is_new = name.as_encoded_bytes().starts_with(regular::NEW.as_bytes());
                 match entry.file_type()?.is_dir() {
@@ -239,7 +243,7 @@ impl Directory {
 
     /// The checks before the run; `None` if there were none.
     pub fn doctor(&self) -> Result<Option<Doctor>, Error> {
-        match self.inside().join(doctor::FILE).exists() {
+        match self.has(doctor::FILE) {
             true => self.read(doctor::FILE).map(Some),
             false => Ok(None),
         }
@@ -251,7 +255,7 @@ impl Directory {
 
     /// The answer; `None` until a run has ended.
     pub fn answer(&self) -> Result<Option<Answer>, Error> {
-        if !self.inside().join("answer.json").exists() {
+        if !self.has("answer.json") {
             return Ok(None);
         }
         let mut answer: Answer = match self.version {
@@ -282,7 +286,13 @@ impl Directory {
         }
     }
 
-    /// Every entry that was completely written. A crash during an append leaves an incomplete last
+    /// Returns true if something in the directory has this name, whatever it is.
+    pub fn has(&self, name: &str) -> bool {
+        regular::is_there(&self.inside().join(name))
+    }
+
+    /// Every entry that was completely written, each with those of its files that cannot be read any more: such a
+    /// trial is not valid. A crash during an append leaves an incomplete last
     /// line: it never counts, and the next append cuts it off. Any other line that cannot be read
     /// is an error.
     pub fn journal(&self) -> Result<Vec<Entry>, Error> {
@@ -301,7 +311,8 @@ impl Directory {
 
     /// The components' measurements in this trial, checked likewise; `None` if there were none.
     pub fn components(&self, entry: &Entry) -> Result<Option<Components>, Error> {
-        if !self.trial_path(entry.trial).join(components::FILE).exists() {
+        let name = format!("trials/{}/{}", entry.trial, components::FILE);
+        if !entry.files.contains_key(components::FILE) && !self.has(&name) {
             return Ok(None);
         }
         let (name, bytes) = self.file_of_trial(entry, components::FILE)?;
@@ -316,11 +327,46 @@ impl Directory {
     /// Returns a file in the folder of a trial, and its name in the directory.
     fn file_of_trial(&self, entry: &Entry, file: &str) -> Result<(String, Vec<u8>), Error> {
         let name = format!("trials/{}/{file}", entry.trial);
-        let bytes = self.read_bytes(&name)?;
-        if entry.files.get(file).is_some_and(|expected| *expected != digest::sha256(&bytes)) {
-            return Err(self.error(&name, "changed since it was measured (its digest differs)"));
+        let read = self.promised(entry, file);
+        read.map(|bytes| (name.clone(), bytes)).map_err(|why| self.error(&name, &why))
+    }
+
+    /// Reads a file of a trial as the journal promises it. An error is the reason, without the file.
+    fn promised(&self, entry: &Entry, file: &str) -> Result<Vec<u8>, String> {
+        // Somebody else may have written the journal.
+        let mut parts = Path::new(file).components();
+        let (Some(Component::Normal(_)), None) = (parts.next(), parts.next()) else {
+            return Err("is not a name of a file in the trial's folder".to_owned());
+        };
+        let path = self.path_of(&format!("trials/{}/{file}", entry.trial));
+        let read = path.and_then(|path| regular::read(&path, regular::MOST));
+        let bytes = read.map_err(|e| format!("cannot be read: {}", regular::plain(&e)))?;
+        match entry.files.get(file) {
+            Some(expected) if *expected != digest::sha256(&bytes) => {
+                Err("changed since it was measured (its digest differs)".to_owned())
+            }
+            Some(_) | None => Ok(bytes),
         }
-        Ok((name, bytes))
+    }
+
+    /// Returns the files of a trial that the journal promises and that cannot be read, each with the reason: the
+    /// load first.
+    fn unread(&self, entry: &Entry) -> Vec<String> {
+        let mut files: Vec<&String> = entry.files.keys().collect();
+        files.sort_by_key(|file| *file != "load.json");
+        let mut unread = Vec::new();
+        let mut further = 0;
+        for file in files {
+            match self.promised(entry, file) {
+                Ok(_) => {}
+                Err(why) if unread.len() < MOST_UNREAD => unread.push(format!("{file} {why}")),
+                Err(_) => further += 1,
+            }
+        }
+        if 0 < further {
+            unread.push(format!("and {further} more of its files"));
+        }
+        unread
     }
 
     /// Writes a file so that a reader sees the old or the new contents, never a part.
@@ -389,7 +435,8 @@ impl Directory {
     fn read_journal(&self) -> Result<(Vec<Entry>, u64), Error> {
         let bytes = match regular::read(&self.inside().join("journal.jsonl"), regular::MOST) {
             Ok(bytes) => bytes,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
+            // It is made before the manifest, without which this is not a results directory.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(self.without_journal()),
             Err(e) => return Err(self.failed("journal.jsonl", &e)),
         };
         let mut entries = Vec::new();
@@ -399,7 +446,7 @@ impl Directory {
             if !line.ends_with(b"\n") {
                 break;
             }
-            let entry: Entry = entry(line, self.version).map_err(|e| {
+            let mut entry: Entry = entry(line, self.version).map_err(|e| {
                 self.error("journal.jsonl", &format!("line {number} cannot be read: {e}"))
             })?;
             if !trials.insert(entry.trial) {
@@ -417,12 +464,18 @@ impl Directory {
         let trials = regular::folder_of(&path).to_owned();
         // Those of a crash before the entry of this trial. A link is removed, not what it leads to.
         match fs::remove_dir_all(&path) {
+            entry.distrust(self.unread(&entry));
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
             _ => {}
         }
         let new = tempfile::Builder::new().prefix(regular::NEW).tempdir_in(&trials)?;
         fs::set_permissions(new.path(), fs::metadata(&trials)?.permissions())?;
         for (name, bytes) in files {
+    fn without_journal(&self) -> Error {
+        let problem = "it is gone, and with it the order of the trials; put it back: a new one would begin them again";
+        self.error("journal.jsonl", problem)
+    }
+
             regular::write_new(&new.path().join(name), bytes)?;
         }
         regular::sync_folder(new.path())?;
@@ -475,6 +528,9 @@ fn failed_at(path: &Path, error: &io::Error) -> Error {
 fn entry(line: &[u8], version: u32) -> serde_json::Result<Entry> {
     if version == 1 {
         let mut value: Value = serde_json::from_slice(line)?;
+/// The most files of a trial that are named because they cannot be read.
+const MOST_UNREAD: usize = 3;
+
         version1::entry(&mut value);
         // As text, for the reason of `typed`.
         return serde_json::from_slice(&serde_json::to_vec(&value)?);

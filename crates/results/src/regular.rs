@@ -27,13 +27,13 @@ pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file =
         options.custom_flags(flags).open(path).map_err(|error| match error.raw_os_error() {
-            Some(libc::ELOOP) => io::Error::other("it is a link, not a regular file"),
-            Some(libc::ENXIO) => io::Error::other("it is not a regular file"),
+            Some(libc::ELOOP) => io::Error::other("a link, not a regular file"),
+            Some(libc::ENXIO) => io::Error::other("not a regular file"),
             _ => error,
         })?;
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(io::Error::other("it is not a regular file")),
+        false => Err(io::Error::other("not a regular file")),
     }
 }
 
@@ -63,6 +63,12 @@ pub fn lock(file: &File, lives: impl Fn() -> bool) -> io::Result<bool> {
 /// Reads a regular file of at most so many bytes.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     read_to(open(path, OpenOptions::new().read(true))?, most)
+}
+
+/// Returns true if something has this name, and be it a link that leads nowhere: only what is not there at all
+/// was never written.
+pub fn is_there(path: &Path) -> bool {
+    !fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 /// Reads a file that the user names, which may be a pipe, of at most so many bytes.

@@ -5,6 +5,8 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use super::*;
 use crate::manifest::State;
 
+mod unread;
+
 fn manifest() -> Manifest {
     Manifest {
         schema: "benchwright.results".into(),
@@ -301,7 +303,7 @@ fn links_and_devices_in_results_are_refused_by_name() {
             directory.journal()
         });
         let why = opened.unwrap_err().to_string();
-        assert!(why.ends_with(&format!("{name}: it is a link, not a regular file")), "{why}");
+        assert!(why.ends_with(&format!("{name}: a link, not a regular file")), "{why}");
         restore();
     }
     let restore = link("journal.jsonl", &outside.join("precious"));

@@ -89,14 +89,15 @@ pub fn run(
     progress: &mut dyn Progress,
 ) -> Result<Ended, Error> {
     let plan = Plan::of(resolved).map_err(|error| Error::Question(error.into()))?;
+    let Out { path, readers } = out.into();
+    let path = path.unwrap_or_else(|| host::default_folder(&resolved.spec.name));
+    Directory::check_place(&path).map_err(|error| Error::Question(error.into()))?;
     let mut backend = backends(plan.resolved(0));
     take_over(&plan, &mut *backend, progress)?;
     let prepared = backend.prepare(plan.resolved(0));
     let environment = prepared.map_err(|stop| refused(stop, &mut *backend))?;
     let doctor = preflight(&plan, &mut *backend, progress)?;
     let manifest = provenance::manifest((resolved, &plan), host, &mut *backend)?;
-    let Out { path, readers } = out.into();
-    let path = path.unwrap_or_else(|| host::default_folder(&resolved.spec.name));
     let yaml = resolved.to_yaml();
     let directory = Directory::create(&path, readers, &manifest, &yaml, &environment)
         .map_err(|error| Error::Question(error.into()))?;
@@ -274,12 +275,12 @@ impl Run<'_> {
         }
         let (journal, mut writer) = self.directory.write_journal()?;
         self.plan.check(&journal).map_err(Error::Question)?;
-        if let Some(entry) = journal.last() {
         for unread in journal::unread(&journal) {
             progress.event(&Event::Notice(format!(
                 "{unread}: it does not count, and is measured again if the budget allows"
             )));
         }
+        if let Some(entry) = journal.last() {
             let text = format!("continued after trial {}", entry.trial);
             progress.event(&Event::Notice(text));
         }
@@ -393,8 +394,8 @@ impl Run<'_> {
             warnings: [&caveats[..], &judged.warnings].concat(),
             disturbed: judged.disturbed,
             fingerprint: observation.checked.as_ref().map(fingerprint),
-            warmed_up_ns: observation.warmed_up.map(|warmed_up| warmed_up.length.0),
             unread: Vec::new(),
+            warmed_up_ns: observation.warmed_up.map(|warmed_up| warmed_up.length.0),
             ..self.entry(strand, trial)
         };
         let entry = match judged.stands {
@@ -448,8 +449,8 @@ impl Run<'_> {
             warnings: Vec::new(),
             disturbed: Vec::new(),
             fingerprint: None,
-            files: Default::default(),
             unread: Vec::new(),
+            files: Default::default(),
         }
     }
 

@@ -98,17 +98,11 @@ impl Directory {
         environment: &Environment,
     ) -> Result<Directory, Error> {
         let version = manifest.version;
-        make_folders(path, readers).map_err(|error| failed_at(path, &error))?;
+        make_folders(path, readers)?;
         let mut directory = Directory::at(path, version)?;
         let inside = directory.inside();
         let marker = inside.join(MARKER);
-        let only_begun = marker.exists() && !inside.join("manifest.json").exists();
-        let occupied = fs::read_dir(&inside).is_ok_and(|mut entries| entries.next().is_some());
-        if occupied && !only_begun {
-            let problem = "this folder is not empty; name another with --out, or continue it with \
-                           `benchwright resume`";
-            return Err(directory.error("", problem));
-        }
+        check_empty(path, &inside)?;
         if let Readers::Owner = readers {
             let mode = PermissionsExt::from_mode(OWNER);
             fs::set_permissions(&inside, mode).map_err(|e| directory.failed("", &e))?;
@@ -126,9 +120,30 @@ impl Directory {
         Ok(directory)
     }
 
+    /// Fails if [`Directory::create`] will, as far as that is known before anything is made: a run whose results
+    /// can be kept nowhere does not begin.
+    pub fn check_place(path: &Path) -> Result<(), Error> {
+        let mut place = path;
+        while !regular::is_there(place) && place != regular::folder_of(place) {
+            place = regular::folder_of(place);
+        }
+        if !place.is_dir() {
+            return Err(no_place(place, &io::ErrorKind::NotADirectory.into()));
+        }
+        if place == path {
+            check_own(path)?;
+            check_empty(path, path)?;
+        }
+        regular::check_writable(place).map_err(|error| no_place(place, &error))
+    }
+
     /// Opens the results of an earlier run to continue it. No other process can at the same time.
     pub fn resume(path: &Path) -> Result<Directory, Error> {
         let mut directory = Directory::open(path)?;
+        // Locking makes a journal where there is none: then the trials would begin again, over those that are there.
+        if !directory.has("journal.jsonl") {
+            return Err(directory.without_journal());
+        }
         directory.lock()?;
         directory.remove_unfinished()?;
         Ok(directory)
@@ -140,10 +155,6 @@ impl Directory {
         let removed = trials.and_then(|trials| {
             for entry in fs::read_dir(self.inside())?.chain(fs::read_dir(trials)?) {
                 let entry = entry?;
-        // Locking makes a journal where there is none: then the trials would begin again, over those that are there.
-        if !directory.has("journal.jsonl") {
-            return Err(directory.without_journal());
-        }
                 let name = entry.file_name();
                 let is_new = name.as_encoded_bytes().starts_with(regular::NEW.as_bytes());
                 match entry.file_type()?.is_dir() {
@@ -453,10 +464,16 @@ impl Directory {
                 let problem = format!("line {number} repeats trial {}", entry.trial);
                 return Err(self.error("journal.jsonl", &problem));
             }
+            entry.distrust(self.unread(&entry));
             entries.push(entry);
             end += line.len() as u64;
         }
         Ok((entries, end))
+    }
+
+    fn without_journal(&self) -> Error {
+        let problem = "it is gone, and with it the order of the trials; put it back: a new one would begin them again";
+        self.error("journal.jsonl", problem)
     }
 
     fn keep_files(&self, name: &str, files: &Files) -> io::Result<()> {
@@ -464,18 +481,12 @@ impl Directory {
         let trials = regular::folder_of(&path).to_owned();
         // Those of a crash before the entry of this trial. A link is removed, not what it leads to.
         match fs::remove_dir_all(&path) {
-            entry.distrust(self.unread(&entry));
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
             _ => {}
         }
         let new = tempfile::Builder::new().prefix(regular::NEW).tempdir_in(&trials)?;
         fs::set_permissions(new.path(), fs::metadata(&trials)?.permissions())?;
         for (name, bytes) in files {
-    fn without_journal(&self) -> Error {
-        let problem = "it is gone, and with it the order of the trials; put it back: a new one would begin them again";
-        self.error("journal.jsonl", problem)
-    }
-
             regular::write_new(&new.path().join(name), bytes)?;
         }
         regular::sync_folder(new.path())?;
@@ -485,20 +496,20 @@ impl Directory {
 
     fn failed(&self, name: &str, error: &io::Error) -> Error {
         let text = regular::plain(error);
-        match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+        match regular::remedy(error) {
+            Some(remedy) => {
                 let journal = fs::metadata(self.path.join("journal.jsonl"));
                 let problem = match journal.is_ok_and(|journal| 0 < journal.len()) {
                     true => format!(
-                        "{text}; the finished trials are safe: make room, and go on with `benchwright resume \
+                        "{text}; the finished trials are safe: {remedy}, and go on with `benchwright resume \
                          {}`",
                         self.path.display()
                     ),
-                    false => format!("{text}; no trial was finished: make room, and run it again"),
+                    false => format!("{text}; no trial was finished: {remedy}, and run it again"),
                 };
                 self.error(name, &problem)
             }
-            _ => self.error(name, &text),
+            None => self.error(name, &text),
         }
     }
 
@@ -517,6 +528,9 @@ struct Head {
     version: Value,
 }
 
+/// The most files of a trial that are named because they cannot be read.
+const MOST_UNREAD: usize = 3;
+
 /// The permissions of a folder that only its owner may read.
 const OWNER: u32 = 0o700;
 
@@ -528,9 +542,6 @@ fn failed_at(path: &Path, error: &io::Error) -> Error {
 fn entry(line: &[u8], version: u32) -> serde_json::Result<Entry> {
     if version == 1 {
         let mut value: Value = serde_json::from_slice(line)?;
-/// The most files of a trial that are named because they cannot be read.
-const MOST_UNREAD: usize = 3;
-
         version1::entry(&mut value);
         // As text, for the reason of `typed`.
         return serde_json::from_slice(&serde_json::to_vec(&value)?);
@@ -538,40 +549,70 @@ const MOST_UNREAD: usize = 3;
     serde_json::from_slice(line)
 }
 
+/// Returns the error of a place where no results can be kept.
+fn no_place(path: &Path, error: &io::Error) -> Error {
+    let text = match error.kind() {
+        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+            "it is not a folder".to_owned()
+        }
+        io::ErrorKind::PermissionDenied => "you may not write here".to_owned(),
+        io::ErrorKind::NotFound => "nothing can be made here".to_owned(),
+        _ => regular::in_words(error),
+    };
+    let problem = format!("{text}; name another place for the results with --out");
+    Error { path: path.to_owned(), problem }
+}
+
+/// Fails unless a folder is empty, or was only begun by a killed process. `inside` is the folder itself.
+fn check_empty(path: &Path, inside: &Path) -> Result<(), Error> {
+    let has = |name: &str| regular::is_there(&inside.join(name));
+    let only_begun = has(MARKER) && !has("manifest.json");
+    let occupied = fs::read_dir(inside).is_ok_and(|mut entries| entries.next().is_some());
+    if !occupied || only_begun {
+        return Ok(());
+    }
+    let problem = "this folder is not empty; name another with --out, or continue it with `benchwright resume`";
+    Err(Error { path: path.to_owned(), problem: problem.to_owned() })
+}
+
 /// Creates the folder of the results and its missing parents; each is durable in its parent.
-fn make_folders(path: &Path, readers: Readers) -> io::Result<()> {
+fn make_folders(path: &Path, readers: Readers) -> Result<(), Error> {
     let mode = match readers {
         Readers::Owner => OWNER,
         Readers::Shared => 0o777,
     };
     let parent = regular::folder_of(path);
     if !parent.exists() {
+        // A file system of the kernel, or a root that is gone.
+        if parent == path {
+            return Err(no_place(path, &io::ErrorKind::NotFound.into()));
+        }
         make_folders(parent, Readers::Shared)?;
     }
-    let found = fs::symlink_metadata(parent)?;
+    let failed = |error: io::Error| no_place(path, &error);
+    let found = fs::symlink_metadata(parent).map_err(|error| no_place(parent, &error))?;
     if found.is_symlink() && ![geteuid().as_raw(), 0].contains(&found.uid()) {
-        return Err(io::Error::other(format!(
-            "{} is a link of user {}",
-            parent.display(),
-            found.uid()
-        )));
+        let problem =
+            format!("it is a link of user {}; name a folder of your own by --out", found.uid());
+        return Err(Error { path: parent.to_owned(), problem });
     }
     match DirBuilder::new().mode(mode).create(path) {
-        Ok(()) => regular::sync_folder(parent),
-        Err(_) if path.is_dir() => match is_own(path)? {
-            true => Ok(()),
-            false => Err(io::Error::other(
-                "it belongs to another user; name a folder of your own by --out",
-            )),
-        },
-        Err(error) => Err(error),
+        Ok(()) => regular::sync_folder(parent).map_err(failed),
+        Err(_) if path.is_dir() => check_own(path),
+        Err(error) => Err(failed(error)),
     }
 }
 
-/// Returns true if a folder is ours, and so is the link that leads to it, if any.
-fn is_own(path: &Path) -> io::Result<bool> {
-    let owners = [fs::symlink_metadata(path)?.uid(), fs::metadata(path)?.uid()];
-    Ok(owners == [geteuid().as_raw(); 2])
+/// Fails unless a folder is ours, and so is the link that leads to it, if any.
+fn check_own(path: &Path) -> Result<(), Error> {
+    let owners = || io::Result::Ok([fs::symlink_metadata(path)?.uid(), fs::metadata(path)?.uid()]);
+    match owners().map_err(|error| no_place(path, &error))? == [geteuid().as_raw(); 2] {
+        true => Ok(()),
+        false => {
+            let problem = "it belongs to another user; name a folder of your own by --out";
+            Err(Error { path: path.to_owned(), problem: problem.to_owned() })
+        }
+    }
 }
 
 fn size_of(path: &Path) -> u64 {

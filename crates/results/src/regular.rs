@@ -98,6 +98,28 @@ pub fn plain(error: &io::Error) -> String {
     text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
 
+/// Returns what helps against an error in writing, if that is known.
+pub fn remedy(error: &io::Error) -> Option<&'static str> {
+    Some(match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room",
+        io::ErrorKind::FileTooLarge => "raise the limit of a file's size (`ulimit -f unlimited`)",
+        _ => return None,
+    })
+}
+
+/// Returns the same message with the remedy.
+pub fn in_words(error: &io::Error) -> String {
+    let text = plain(error);
+    remedy(error).map_or(text.clone(), |remedy| format!("{text}; {remedy}"))
+}
+
+/// Fails if no file can be made and written in this folder, as in one of the kernel, or on a full disk: permissions
+/// alone do not tell.
+pub fn check_writable(folder: &Path) -> io::Result<()> {
+    let mut new = tempfile::Builder::new().prefix(NEW).tempfile_in(folder)?;
+    new.write_all(b"x")
+}
+
 /// Creates a file in place of what has its name.
 pub fn create(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {

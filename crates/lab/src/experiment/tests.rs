@@ -873,3 +873,14 @@ fn a_run_lacks_a_trial_of_which_a_file_cannot_be_read_until_it_was_measured_agai
     assert!(!past.lacks_evidence(), "the answer no longer needs it");
     assert_eq!((past.unread(), past.answer().verdict), (vec![why.to_owned()], Verdict::Answered));
 }
+
+#[test]
+fn a_run_whose_results_can_be_kept_nowhere_does_not_begin() {
+    let none = |_: &Resolved| -> Box<dyn Backend> { panic!("nothing is started") };
+    let out = Some(PathBuf::from("/proc/x"));
+    let refused = super::run(&read(SWEEP), out, &host(), &none, &mut Silent).unwrap_err();
+    assert!(matches!(refused, Error::Question(_)));
+    let refused = refused.to_string();
+    assert!(refused.starts_with("/proc: "), "{refused}");
+    assert!(refused.ends_with("; name another place for the results with --out"), "{refused}");
+}

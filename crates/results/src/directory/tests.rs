@@ -5,6 +5,7 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use super::*;
 use crate::manifest::State;
 
+mod places;
 mod unread;
 
 fn manifest() -> Manifest {
@@ -383,7 +384,10 @@ fn results_are_for_their_owner_unless_they_are_shared() {
 #[test]
 fn a_place_where_nothing_can_be_made_is_an_error() {
     let why = create(Path::new("/proc/x/y")).unwrap_err().to_string();
-    assert_eq!(why, "/proc/x/y: No such file or directory");
+    assert_eq!(
+        why,
+        "/proc/x: nothing can be made here; name another place for the results with --out"
+    );
 }
 
 #[test]

@@ -158,8 +158,8 @@ fn read(changed: &Path, kept: &Path) {
         Ok(Some(_)) => None,
         Ok(None) => Past::read(changed).ok().map(|past| past.answer()),
     };
-    if let Ok(path) = report::write(&directory, so_far) {
-        let page = fs::read_to_string(path).expect("the page is text");
+    if let Ok(written) = report::write(&directory, so_far) {
+        let page = fs::read_to_string(written.path).expect("the page is text");
         assert!(!page.contains("<script>alert"), "a file wrote an element");
     }
     let Ok(past) = Past::read(changed) else { return };

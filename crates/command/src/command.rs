@@ -9,3 +9,4 @@ pub(crate) mod manual;
 pub(crate) mod report;
 pub(crate) mod reproducibility;
 pub(crate) mod run;
+mod unread;

@@ -37,11 +37,12 @@ pub struct Merge {
 }
 
 pub fn merge(arguments: &Merge) -> Result<Exit, Failure> {
+    let outputs = Outputs::of_document(arguments.json.clone(), arguments.report.clone())
+        .map_err(|error| Failure::question(format!("{error:#}")))?;
     let parts = arguments.files.iter().map(|path| Ok((path.display().to_string(), read(path)?)));
     let parts = parts.collect::<Result<Vec<_>, Failure>>()?;
     let mut whole = results::merge::merge(&parts).map_err(Failure::question)?;
     whole.arguments = std::env::args().skip(1).collect();
-    let outputs = Outputs::of_document(arguments.json.clone(), arguments.report.clone());
     outputs.write_document(&whole)?;
     if !outputs.is_json() {
         output::result(&text::of(&whole))?;

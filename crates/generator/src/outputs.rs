@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use load::measurement::Measurement;
-use results::Load;
+use results::{Load, regular};
 
 use crate::samples::{Sampler, Sampling};
 use crate::{csv, hlog, options};
@@ -38,14 +38,25 @@ impl Outputs {
 
     /// Checks the places of all files, so that no load is made whose result is lost.
     fn begin(self, samples: Option<&Path>, labels: Vec<String>) -> anyhow::Result<Outputs> {
-        let json = self.json.as_ref().filter(|path| *path != Path::new("-"));
-        let files = [json, self.csv.as_ref(), self.hlog.as_ref(), self.report.as_ref()];
-        for path in files.into_iter().flatten() {
-            output::check_place(path)
-                .with_context(|| format!("{} cannot be written", path.display()))?;
-        }
+        self.check_places()?;
         let sampling = samples.map(|path| Sampling::begin(path, labels)).transpose()?;
         Ok(Outputs { sampling, ..self })
+    }
+
+    fn check_places(&self) -> anyhow::Result<()> {
+        let named = [
+            ("--json", &self.json),
+            ("--csv", &self.csv),
+            ("--hlog", &self.hlog),
+            ("--report", &self.report),
+        ];
+        for (option, path) in named {
+            let Some(path) = path.as_deref() else { continue };
+            if option != "--json" || path != Path::new("-") {
+                check_place(option, path)?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns the outputs that were asked for besides an original's text.
@@ -68,8 +79,13 @@ impl Outputs {
     }
 
     /// Returns the outputs that need only the document.
-    pub(crate) fn of_document(json: Option<PathBuf>, report: Option<PathBuf>) -> Outputs {
-        Outputs { json, report, ..Outputs::default() }
+    pub(crate) fn of_document(
+        json: Option<PathBuf>,
+        report: Option<PathBuf>,
+    ) -> anyhow::Result<Outputs> {
+        let outputs = Outputs { json, report, ..Outputs::default() };
+        outputs.check_places()?;
+        Ok(outputs)
     }
 
     /// Returns the observer of each shard.
@@ -88,21 +104,18 @@ impl Outputs {
 
     /// Writes all files.
     pub(crate) fn write(&self, document: &Load, measurement: &Measurement) -> Result<(), Failure> {
-        if let Some(path) = &self.csv {
-            write(path, csv::of(document))?;
-        }
-        if let Some(path) = &self.hlog {
-            write(path, hlog::of(measurement))?;
-        }
-        self.write_document(document)
+        // One that cannot be written does not lose the others.
+        let csv = self.csv.as_ref().map(|path| write(path, csv::of(document)));
+        let hlog = self.hlog.as_ref().map(|path| write(path, hlog::of(measurement)));
+        let written = self.write_document(document);
+        csv.into_iter().chain(hlog).chain([written]).collect()
     }
 
     /// Writes the files that need only the document; JSON without a file goes to standard output.
     pub(crate) fn write_document(&self, document: &Load) -> Result<(), Failure> {
-        if let Some(path) = &self.report {
-            write(path, report::load::render(document))?;
-        }
-        match self.json.as_deref() {
+        let report = self.report.as_ref();
+        let report = report.map(|path| write(path, report::load::render(document)));
+        let json = match self.json.as_deref() {
             Some(path) if path == Path::new("-") && self.is_framed => {
                 let text = serde_json::to_string(document).expect("results are plain data");
                 output::result(&(results::frames::lines(&text).join("\n") + "\n"))
@@ -110,7 +123,8 @@ impl Outputs {
             Some(path) if path == Path::new("-") => output::result(&output::json(document)),
             Some(path) => write(path, output::json(document)),
             None => Ok(()),
-        }
+        };
+        report.into_iter().chain([json]).collect()
     }
 
     /// True if the JSON document goes to standard output.
@@ -119,8 +133,14 @@ impl Outputs {
     }
 }
 
-fn write(path: &Path, text: String) -> Result<(), Failure> {
-    let written = output::replace(path, text.as_bytes())
-        .with_context(|| format!("writing {}", path.display()));
-    written.map_err(|error| Failure::no_answer(format!("{error:#}")))
+/// Refuses a file that an option names, if it cannot be written.
+pub(crate) fn check_place(option: &str, path: &Path) -> anyhow::Result<()> {
+    output::check_place(path).with_context(|| format!("{option} {}", path.display()))
+}
+
+pub(crate) fn write(path: &Path, text: String) -> Result<(), Failure> {
+    output::replace(path, text.as_bytes()).map_err(|error| {
+        let why = regular::in_words(&error);
+        Failure::no_answer(format!("writing {}: {why}", path.display()))
+    })
 }

@@ -15,6 +15,7 @@ use measure::Nanos;
 use measure::quantity::{counted, grouped};
 use net::{clock, process};
 use results::notes::{self, Blocks, End, Ended, Header, Reception, Side};
+use results::regular;
 
 use self::notebook::{Counts, Notebook};
 use crate::events::{clock_name, spawn};
@@ -219,8 +220,9 @@ impl Notes<'_> {
     fn append(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.file.write_all(bytes).map_err(|error| {
             Failure::no_answer(format!(
-                "writing --notes {}: {error}\n  what was written before can be read",
-                self.path.display()
+                "writing --notes {}: {}\n  what was written before can be read",
+                self.path.display(),
+                regular::in_words(&error)
             ))
         })
     }

@@ -11,6 +11,7 @@ use clap::Args;
 use load::reference::{Delay, Log, Manner, Record, Reference as Server};
 use measure::Rate;
 use net::{cores, process};
+use results::regular;
 
 use crate::plan::{congestion_control, kernel_timestamps};
 use console::output::{self, Exit, Failure};
@@ -89,8 +90,9 @@ pub fn reference(arguments: &Reference) -> Result<Exit, Failure> {
     }
     let mut log = server.serve(&stop);
     if let Some(file) = file {
-        write(&mut log, file)
-            .map_err(|error| Failure::no_answer(format!("writing --log: {error}")))?;
+        write(&mut log, file).map_err(|error| {
+            Failure::no_answer(format!("writing --log: {}", regular::in_words(&error)))
+        })?;
     }
     output::result(&format!("{log}\n"))?;
     Ok(Exit::Answered)

@@ -10,6 +10,7 @@ use anyhow::Context;
 use load::Label;
 use load::observe::{Completion, Observer};
 use measure::Instant;
+use results::regular;
 
 use console::output;
 
@@ -56,7 +57,8 @@ impl Sampling {
     pub(super) fn finish(self) -> anyhow::Result<()> {
         drop(self.sender);
         let written = self.writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        written.context("writing the samples")
+        written
+            .map_err(|error| anyhow::anyhow!("writing the samples: {}", regular::in_words(&error)))
     }
 }
 

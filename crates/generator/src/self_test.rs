@@ -19,8 +19,8 @@ use results::self_test::{self as document, Attempt, Maximum, Punctuality, Stall}
 
 use self::run::{Bench, Conditions, Ran};
 use self::verdict::Floor;
-use crate::known;
 use crate::options::Load;
+use crate::{known, outputs};
 use console::output::{self, Exit, Failure};
 
 /// The default length of an attempt.
@@ -51,6 +51,11 @@ pub(crate) fn self_test(arguments: &Load) -> Result<Exit, Failure> {
     if length < Nanos::SECOND {
         return Err(Failure::question("--duration: an attempt takes at least 1s"));
     }
+    let file = arguments.json.as_deref().filter(|path| *path != Path::new("-"));
+    if let Some(path) = file {
+        let checked = outputs::check_place("--json", path);
+        checked.map_err(|error| Failure::question(format!("{error:#}")))?;
+    }
     let to_stderr = arguments.json.as_deref() == Some(Path::new("-"));
     let bench = Bench::new(arguments, &stop)?;
     let test = Test { bench, length, seed: arguments.seed, to_stderr };
@@ -63,12 +68,9 @@ pub(crate) fn self_test(arguments: &Load) -> Result<Exit, Failure> {
     if let Some(path) = known::remember(&found) {
         test.print(&format!("saved the maximum for later loads: {}", path.display()))?;
     }
-    match arguments.json.as_deref() {
-        Some(path) if path != Path::new("-") => {
-            output::replace(path, output::json(&found).as_bytes())
-                .map_err(|e| Failure::no_answer(format!("writing {}: {e}", path.display())))?
-        }
-        Some(_) => output::result(&output::json(&found))?,
+    match file {
+        Some(path) => outputs::write(path, output::json(&found))?,
+        None if to_stderr => output::result(&output::json(&found))?,
         None => {}
     }
     Ok(if found.passed { Exit::Answered } else { Exit::NoAnswer })

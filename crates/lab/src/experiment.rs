@@ -13,7 +13,7 @@ use results::answer::Verdict;
 use results::at_load;
 use results::directory::{Files, Readers, Writer};
 use results::doctor::{self, Doctor};
-use results::journal::{Bounds, Entry, Purpose, Status, Waited};
+use results::journal::{self, Bounds, Entry, Purpose, Status, Waited};
 use results::manifest::{Manifest, State};
 use results::{Answer, Directory, shell};
 
@@ -89,14 +89,15 @@ pub fn run(
     progress: &mut dyn Progress,
 ) -> Result<Ended, Error> {
     let plan = Plan::of(resolved).map_err(|error| Error::Question(error.into()))?;
+    let Out { path, readers } = out.into();
+    let path = path.unwrap_or_else(|| host::default_folder(&resolved.spec.name));
+    Directory::check_place(&path).map_err(|error| Error::Question(error.into()))?;
     let mut backend = backends(plan.resolved(0));
     take_over(&plan, &mut *backend, progress)?;
     let prepared = backend.prepare(plan.resolved(0));
     let environment = prepared.map_err(|stop| refused(stop, &mut *backend))?;
     let doctor = preflight(&plan, &mut *backend, progress)?;
     let manifest = provenance::manifest((resolved, &plan), host, &mut *backend)?;
-    let Out { path, readers } = out.into();
-    let path = path.unwrap_or_else(|| host::default_folder(&resolved.spec.name));
     let yaml = resolved.to_yaml();
     let directory = Directory::create(&path, readers, &manifest, &yaml, &environment)
         .map_err(|error| Error::Question(error.into()))?;
@@ -117,7 +118,12 @@ pub fn rerun(
     backends: Backends<'_>,
     progress: &mut dyn Progress,
 ) -> Result<Ended, Error> {
-    run(&Past::read(dir)?.resolved, out, host, backends, progress)
+    let past = Past::read(dir)?;
+    // The new run needs none of the trials, but their reader may want to compare both.
+    for unread in past.unread() {
+        progress.event(&Event::Notice(format!("{}: {unread}: it does not count there", past.name)));
+    }
+    run(&past.resolved, out, host, backends, progress)
 }
 
 /// Continues an earlier run with the spec that it resolved; `set` may change its budget. If the run had
@@ -269,6 +275,11 @@ impl Run<'_> {
         }
         let (journal, mut writer) = self.directory.write_journal()?;
         self.plan.check(&journal).map_err(Error::Question)?;
+        for unread in journal::unread(&journal) {
+            progress.event(&Event::Notice(format!(
+                "{unread}: it does not count, and is measured again if the budget allows"
+            )));
+        }
         if let Some(entry) = journal.last() {
             let text = format!("continued after trial {}", entry.trial);
             progress.event(&Event::Notice(text));
@@ -383,6 +394,7 @@ impl Run<'_> {
             warnings: [&caveats[..], &judged.warnings].concat(),
             disturbed: judged.disturbed,
             fingerprint: observation.checked.as_ref().map(fingerprint),
+            unread: Vec::new(),
             warmed_up_ns: observation.warmed_up.map(|warmed_up| warmed_up.length.0),
             ..self.entry(strand, trial)
         };
@@ -437,6 +449,7 @@ impl Run<'_> {
             warnings: Vec::new(),
             disturbed: Vec::new(),
             fingerprint: None,
+            unread: Vec::new(),
             files: Default::default(),
         }
     }

@@ -10,7 +10,7 @@ use results::at_load::{self, AtLoad, listed};
 use results::comparison::Verdict;
 use results::explanation::Sentence;
 use results::failing::VALID_OF_FAILING;
-use results::journal::{Entry, Observed, Purpose, Status, Why};
+use results::journal::{self, Entry, Observed, Purpose, Status, Why};
 use results::reproducibility::{self, OfMetric, Reproduced};
 
 use crate::Error;
@@ -53,6 +53,8 @@ pub fn of_run(answer: &Answer) -> Vec<Sentence> {
     );
     sentences.push(sentence("validity", results::answer::validity_in_words(answer.trials.iter())));
     sentences.extend(of_others(&answer.trials));
+    let unread = journal::unread(&answer.trials).into_iter();
+    sentences.extend(unread.map(|text| sentence("unread", text)));
     sentences.extend(unusable(&answer.trials));
     if let Some(comparison) = &answer.comparison {
         for compared in &comparison.metrics {
@@ -196,13 +198,20 @@ pub fn of_trial(answer: &Answer, number: u32) -> Result<Vec<Sentence>, Error> {
             "not valid: its times say nothing about the system; but no calmer machine would change that \
              the service answered all requests wrongly"
         }
+        Status::Invalid if !entry.unread.is_empty() => {
+            "not valid: a file of it cannot be read any more, so nobody can check what it says; `benchwright \
+             resume` measures it again"
+        }
         Status::Invalid => {
             "not valid: it says nothing about the system, and is repeated while the budget allows"
         }
         Status::Aborted => "aborted: the system ended in it",
     };
     sentences.push(sentence("validity", status.to_owned()));
-    sentences.extend(entry.reasons.iter().map(|reason| sentence("reason", reason.clone())));
+    let unread = journal::unread(std::slice::from_ref(entry)).into_iter();
+    sentences.extend(unread.map(|text| sentence("unread", text)));
+    let reasons = entry.reasons.iter().filter(|reason| !entry.unread.contains(reason));
+    sentences.extend(reasons.map(|reason| sentence("reason", reason.clone())));
     sentences.extend(entry.disturbed.iter().map(|what| sentence("disturbed", what.clone())));
     if let Some(observed) = &entry.observed {
         let rate = |rate: f64| format!("{}/s", grouped(rate));
@@ -355,7 +364,8 @@ fn of_maximum(maximum: &Maximum, trials: &[&Entry]) -> String {
 /// Returns the reasons of the trials that gave no answer, each reason once.
 fn unusable(trials: &[Entry]) -> Vec<Sentence> {
     let mut reasons: Vec<(String, Vec<u32>)> = Vec::new();
-    for entry in trials.iter().filter(|entry| !entry.status.answers()) {
+    let is_unusable = |entry: &&Entry| !entry.status.answers() && entry.unread.is_empty();
+    for entry in trials.iter().filter(is_unusable) {
         let Some(reason) = entry.reasons.first() else { continue };
         // Up to its figures a reason is the same.
         let kind = reason.split(':').next().unwrap_or(reason).to_owned();

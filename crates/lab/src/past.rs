@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use results::answer::Search;
+use results::journal;
 use results::manifest::Manifest;
 use results::{Answer, Directory, Doctor, Entry, Environment};
 
@@ -66,14 +67,42 @@ impl Past {
 
     /// Returns the answer: as it was kept, and otherwise that of the trials so far. What several trials or
     /// searches say together always follows from them, since earlier versions of the tool concluded otherwise.
+    /// Nor does it count a trial of which a file cannot be read any more: then there is none, until
+    /// `resume` has repeated the trial.
     pub fn answer(&self) -> Answer {
+        let anew = |ending| {
+            let resumed_after = provenance::resumed_after(&self.manifest);
+            let turns = Turns::resumed(&self.plan, self.journal.clone(), resumed_after);
+            answer::of(&self.plan, &turns, &ending)
+        };
         match &self.kept {
-            Some(kept) => answer::concluded_again(&self.plan, &self.journal, kept.clone()),
-            None => {
-                let resumed_after = provenance::resumed_after(&self.manifest);
-                let turns = Turns::resumed(&self.plan, self.journal.clone(), resumed_after);
-                answer::of(&self.plan, &turns, &Ending::Open)
+            Some(kept) if kept.counts_unread(&self.journal) => {
+                anew(Ending::NoAnswer(self.unread().join("; ")))
             }
+            Some(kept) => {
+                let mut answer = answer::concluded_again(&self.plan, &self.journal, kept.clone());
+                // The words of today for what cannot be read any more.
+                for (kept, entry) in answer.trials.iter_mut().zip(&self.journal) {
+                    if kept.trial == entry.trial && !entry.unread.is_empty() {
+                        *kept = entry.clone();
+                    }
+                }
+                answer
+            }
+            None => anew(Ending::Open),
+        }
+    }
+
+    /// Returns the files that cannot be read any more, in words, by trial.
+    pub fn unread(&self) -> Vec<String> {
+        journal::unread(&self.journal)
+    }
+
+    /// Returns true if the answer, or what is known so far, lacks a trial of which a file cannot be read.
+    pub fn lacks_evidence(&self) -> bool {
+        match &self.kept {
+            Some(kept) => kept.counts_unread(&self.journal),
+            None => self.journal.iter().any(|entry| !entry.unread.is_empty()),
         }
     }
 

@@ -345,6 +345,7 @@ fn entry(trial: u32, asked: f64) -> Entry {
         warnings: Vec::new(),
         disturbed: Vec::new(),
         fingerprint: None,
+        unread: Vec::new(),
         files: BTreeMap::new(),
     }
 }

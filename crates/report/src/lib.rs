@@ -21,4 +21,4 @@ mod fixture;
 #[cfg(test)]
 mod tests;
 
-pub use page::{render, write};
+pub use page::{Written, render, write};

@@ -33,16 +33,31 @@ const CONTAINS: &str = "Before you share this page: it contains the experiment f
                         machine and all figures, and its messages may quote what the service answered or printed. \
                         Secrets that were written as <code>${env.NAME}</code> are not in it.";
 
-/// Renders the page of a directory. `so_far` is the preliminary answer of a run without one.
-pub fn render(directory: &Directory, so_far: Option<Answer>) -> Result<String, Error> {
-    Run::read(directory, so_far).map(|run| page(&run))
+/// A report that was written, and the parts of the directory that it lacks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Written {
+    pub path: PathBuf,
+    /// The files of trials that cannot be read any more, in words, by trial.
+    pub unread: Vec<String>,
+    /// The other files that could not be read, each with its reason.
+    pub problems: Vec<String>,
+    /// True if the answer lacks such a trial.
+    pub lacks_evidence: bool,
 }
 
-/// Writes `report.html` into the directory atomically, and returns its path.
-pub fn write(directory: &Directory, so_far: Option<Answer>) -> Result<PathBuf, Error> {
-    let page = render(directory, so_far)?;
-    directory.write("report.html", page.as_bytes())?;
-    Ok(directory.path().join("report.html"))
+/// Renders the page of a directory. `answer` is the one to show: of a run that has none yet, the preliminary
+/// one; without it the page shows the one that was kept.
+pub fn render(directory: &Directory, answer: Option<Answer>) -> Result<String, Error> {
+    Run::read(directory, answer).map(|run| page(&run))
+}
+
+/// Writes `report.html` into the directory atomically.
+pub fn write(directory: &Directory, answer: Option<Answer>) -> Result<Written, Error> {
+    let run = Run::read(directory, answer)?;
+    directory.write("report.html", page(&run).as_bytes())?;
+    let path = directory.path().join("report.html");
+    let Run { unread, problems, lacks_evidence, .. } = run;
+    Ok(Written { path, unread, problems, lacks_evidence })
 }
 
 fn page(run: &Run) -> String {
@@ -131,6 +146,9 @@ fn verdict(run: &Run, out: &mut String) -> std::fmt::Result {
     out.push_str("</dl>\n");
     if let Some(table) = found::table(run) {
         out.push_str(&table.html());
+    }
+    for unread in &run.unread {
+        writeln!(out, "<p class=\"problem\">✗ does not count: {}</p>", escape(unread))?;
     }
     for problem in &run.problems {
         writeln!(out, "<p class=\"problem\">✗ not shown: {}</p>", escape(problem))?;

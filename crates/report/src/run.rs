@@ -8,7 +8,7 @@ use measure::{Nanos, Quantile};
 use results::answer::{Answer, Capacity, Maximum, Verdict};
 use results::at_load::{self, Conclusion, Configuration};
 use results::directory::Error;
-use results::journal::{Delivery, Entry, Observed, Purpose, Status};
+use results::journal::{self, Delivery, Entry, Observed, Purpose, Status};
 use results::manifest::{Manifest, State};
 use results::speed::Usual;
 use results::times::Encoded;
@@ -54,8 +54,12 @@ pub(crate) struct Run {
     capacities: BTreeSet<u32>,
     /// The usual speed of the machine in this run.
     pub(crate) usual: Usual,
-    /// Files that could not be read, each with its reason.
+    /// The files of trials that cannot be read any more, in words, by trial.
+    pub(crate) unread: Vec<String>,
+    /// Other files that could not be read, each with its reason.
     pub(crate) problems: Vec<String>,
+    /// True if the answer, or what is known so far, lacks such a trial.
+    pub(crate) lacks_evidence: bool,
 }
 
 /// An attempted trial with what its folder adds to the journal's line.
@@ -75,13 +79,20 @@ pub(crate) struct Trial {
 impl Run {
     /// Reads a run. It fails only without a manifest and a journal; everything else may be missing.
     ///
-    /// `so_far` is the preliminary answer of a run without one.
-    pub(crate) fn read(directory: &Directory, so_far: Option<Answer>) -> Result<Run, Error> {
+    /// `shown` is the answer that the page shows in place of the kept one.
+    pub(crate) fn read(directory: &Directory, shown: Option<Answer>) -> Result<Run, Error> {
         let manifest = directory.manifest()?;
         let journal = directory.journal()?;
         let mut problems = Vec::new();
-        let answer = noted(directory.answer(), &mut problems).flatten().or(so_far);
-        let environment = match directory.inside().join("environment.json").exists() {
+        let written = noted(directory.answer(), &mut problems).flatten();
+        let unread = journal::unread(&journal);
+        let counts_unread = written.as_ref().map(|answer| answer.counts_unread(&journal));
+        let lacks_evidence = counts_unread.unwrap_or(!unread.is_empty());
+        let answer = shown.or_else(|| match lacks_evidence {
+            true => written.map(|answer| answer.without_evidence(&journal)),
+            false => written,
+        });
+        let environment = match directory.has("environment.json") {
             true => noted(directory.environment(), &mut problems),
             false => None,
         };
@@ -111,6 +122,9 @@ impl Run {
             let trial = Trial::read(entry, conclusion, directory, kept, &mut problems);
             let others = match marked.contains(&number) || !named.contains(&number) {
                 true => None,
+                false if !trial.entry.unread.is_empty() => {
+                    directory.components(&trial.entry).ok().flatten()
+                }
                 false => noted(directory.components(&trial.entry), &mut problems).flatten(),
             };
             for components in [&trial.components, &others].into_iter().flatten() {
@@ -147,7 +161,9 @@ impl Run {
             capacities,
             usual: Usual::of(trials.iter().map(|trial| &trial.entry)),
             trials,
+            unread,
             problems,
+            lacks_evidence,
         })
     }
 
@@ -239,8 +255,12 @@ impl Trial {
         kept: Kept,
         notes: &mut Vec<String>,
     ) -> Trial {
-        let folder = directory.trial_path(entry.trial);
-        let mut load = match folder.join("load.json").exists() {
+        // What cannot be read any more of this trial is named already.
+        let mut named = Vec::new();
+        let notes = if entry.unread.is_empty() { notes } else { &mut named };
+        let has_load = entry.files.contains_key("load.json")
+            || directory.has(&format!("trials/{}/load.json", entry.trial));
+        let mut load = match has_load {
             true => noted(directory.load(&entry), notes),
             false => None,
         };

@@ -292,7 +292,10 @@ fn a_file_that_was_changed_is_named_and_costs_only_its_own_figures() {
     });
     fixture.push(2_520.0, |_| {});
     let words = words(&page(&fixture));
-    assert!(words.contains("✗ not shown: ") && words.contains("trials/1/load.json: changed since"));
+    assert!(
+        words.contains("✗ does not count: trial 1: load.json changed since it was measured"),
+        "{words}"
+    );
     assert!(words.contains(" 2,520 "));
 }
 
@@ -405,4 +408,34 @@ fn the_means_of_other_monitors_are_shown_by_trial() {
     );
     let rows = levels::rows(figure);
     assert!(rows.lines().nth(1).unwrap().ends_with("0.060 | 0.410"), "{rows}");
+}
+
+#[test]
+fn a_trial_of_which_a_file_cannot_be_read_does_not_count_in_the_report() {
+    let mut fixture = Fixture::new(|manifest| manifest.state = State::Finished);
+    let promised = |entry: &mut results::Entry| {
+        entry.files.insert("load.json".into(), "its digest".into());
+    };
+    fixture.push(2_400.0, promised);
+    fixture.push(2_520.0, |_| {});
+    let answer = fixture.answer(Verdict::Answered);
+    fixture.directory.write_answer(&answer).unwrap();
+    let path = fixture.directory.trial_path(1).join("load.json");
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    let why = "trial 1: load.json cannot be read: not a regular file";
+    let written = crate::write(&fixture.directory, None).unwrap();
+    assert_eq!((written.unread, written.lacks_evidence), (vec![why.to_owned()], true));
+    assert_eq!(written.problems, Vec::<String>::new());
+    let words = words(&fs::read_to_string(written.path).unwrap());
+    assert!(words.contains(&format!("✗ does not count: {why}")), "{words}");
+    assert!(words.contains(&format!("no trustworthy answer: {why}")), "{words}");
+    assert!(!words.contains("✓ Answered"), "{words}");
+
+    // Nor does what is not of a trial pass silently.
+    fs::remove_file(fixture.directory.path().join("environment.json")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", fixture.directory.path().join("environment.json"))
+        .unwrap();
+    let [problem] = &crate::write(&fixture.directory, None).unwrap().problems[..] else { panic!() };
+    assert!(problem.ends_with("environment.json: a link, not a regular file"), "{problem}");
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::analysis::Analysis;
 use crate::comparison::Comparison;
 use crate::found::{Found, Spread};
-use crate::journal::{Entry, Purpose, Status};
+use crate::journal::{self, Entry, Purpose, Status};
 use crate::metric::Metric;
 use crate::reproducibility::Reproduced;
 use crate::scaling::Scaling;
@@ -82,6 +82,34 @@ impl Answer {
         let words = self.resume.as_ref()?.iter().map(|word| format!(" {word}"));
         let directory = shell::word(directory);
         Some(format!("benchwright resume {directory}{}", words.collect::<String>()))
+    }
+
+    /// Returns true if the answer counts a trial of which a file cannot be read any more.
+    pub fn counts_unread(&self, journal: &[Entry]) -> bool {
+        let unread = journal.iter().filter(|entry| !entry.unread.is_empty());
+        let unread: BTreeSet<u32> = unread.map(|entry| entry.trial).collect();
+        self.trials.iter().any(|kept| kept.status.answers() && unread.contains(&kept.trial))
+    }
+
+    /// Returns the same without what it concluded, for a run whose evidence is not there any more.
+    pub fn without_evidence(self, journal: &[Entry]) -> Answer {
+        let why = journal::unread(journal).join("; ");
+        Answer {
+            verdict: Verdict::NoAnswer,
+            summary: format!("no trustworthy answer: {why}"),
+            maximum_throughput: None,
+            capacity: None,
+            limited_by: None,
+            stopped_by: why,
+            levels: Vec::new(),
+            searches: Vec::new(),
+            reproducibility: Vec::new(),
+            between_levels: Vec::new(),
+            comparison: None,
+            scaling: Vec::new(),
+            trials: journal.to_vec(),
+            ..self
+        }
     }
 
     /// Returns true if no load was searched: the given ones show no maximum and no capacity of the system.

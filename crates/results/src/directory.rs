@@ -98,17 +98,11 @@ impl Directory {
         environment: &Environment,
     ) -> Result<Directory, Error> {
         let version = manifest.version;
-        make_folders(path, readers).map_err(|error| failed_at(path, &error))?;
+        make_folders(path, readers)?;
         let mut directory = Directory::at(path, version)?;
         let inside = directory.inside();
         let marker = inside.join(MARKER);
-        let only_begun = marker.exists() && !inside.join("manifest.json").exists();
-        let occupied = fs::read_dir(&inside).is_ok_and(|mut entries| entries.next().is_some());
-        if occupied && !only_begun {
-            let problem = "this folder is not empty; name another with --out, or continue it with \
-                           `benchwright resume`";
-            return Err(directory.error("", problem));
-        }
+        check_empty(path, &inside)?;
         if let Readers::Owner = readers {
             let mode = PermissionsExt::from_mode(OWNER);
             fs::set_permissions(&inside, mode).map_err(|e| directory.failed("", &e))?;
@@ -126,9 +120,30 @@ impl Directory {
         Ok(directory)
     }
 
+    /// Fails if [`Directory::create`] will, as far as that is known before anything is made: a run whose results
+    /// can be kept nowhere does not begin.
+    pub fn check_place(path: &Path) -> Result<(), Error> {
+        let mut place = path;
+        while !regular::is_there(place) && place != regular::folder_of(place) {
+            place = regular::folder_of(place);
+        }
+        if !place.is_dir() {
+            return Err(no_place(place, &io::ErrorKind::NotADirectory.into()));
+        }
+        if place == path {
+            check_own(path)?;
+            check_empty(path, path)?;
+        }
+        regular::check_writable(place).map_err(|error| no_place(place, &error))
+    }
+
     /// Opens the results of an earlier run to continue it. No other process can at the same time.
     pub fn resume(path: &Path) -> Result<Directory, Error> {
         let mut directory = Directory::open(path)?;
+        // Locking makes a journal where there is none: then the trials would begin again, over those that are there.
+        if !directory.has("journal.jsonl") {
+            return Err(directory.without_journal());
+        }
         directory.lock()?;
         directory.remove_unfinished()?;
         Ok(directory)
@@ -239,7 +254,7 @@ impl Directory {
 
     /// The checks before the run; `None` if there were none.
     pub fn doctor(&self) -> Result<Option<Doctor>, Error> {
-        match self.inside().join(doctor::FILE).exists() {
+        match self.has(doctor::FILE) {
             true => self.read(doctor::FILE).map(Some),
             false => Ok(None),
         }
@@ -251,7 +266,7 @@ impl Directory {
 
     /// The answer; `None` until a run has ended.
     pub fn answer(&self) -> Result<Option<Answer>, Error> {
-        if !self.inside().join("answer.json").exists() {
+        if !self.has("answer.json") {
             return Ok(None);
         }
         let mut answer: Answer = match self.version {
@@ -282,7 +297,13 @@ impl Directory {
         }
     }
 
-    /// Every entry that was completely written. A crash during an append leaves an incomplete last
+    /// Returns true if something in the directory has this name, whatever it is.
+    pub fn has(&self, name: &str) -> bool {
+        regular::is_there(&self.inside().join(name))
+    }
+
+    /// Every entry that was completely written, each with those of its files that cannot be read any more: such a
+    /// trial is not valid. A crash during an append leaves an incomplete last
     /// line: it never counts, and the next append cuts it off. Any other line that cannot be read
     /// is an error.
     pub fn journal(&self) -> Result<Vec<Entry>, Error> {
@@ -301,7 +322,8 @@ impl Directory {
 
     /// The components' measurements in this trial, checked likewise; `None` if there were none.
     pub fn components(&self, entry: &Entry) -> Result<Option<Components>, Error> {
-        if !self.trial_path(entry.trial).join(components::FILE).exists() {
+        let name = format!("trials/{}/{}", entry.trial, components::FILE);
+        if !entry.files.contains_key(components::FILE) && !self.has(&name) {
             return Ok(None);
         }
         let (name, bytes) = self.file_of_trial(entry, components::FILE)?;
@@ -316,11 +338,46 @@ impl Directory {
     /// Returns a file in the folder of a trial, and its name in the directory.
     fn file_of_trial(&self, entry: &Entry, file: &str) -> Result<(String, Vec<u8>), Error> {
         let name = format!("trials/{}/{file}", entry.trial);
-        let bytes = self.read_bytes(&name)?;
-        if entry.files.get(file).is_some_and(|expected| *expected != digest::sha256(&bytes)) {
-            return Err(self.error(&name, "changed since it was measured (its digest differs)"));
+        let read = self.promised(entry, file);
+        read.map(|bytes| (name.clone(), bytes)).map_err(|why| self.error(&name, &why))
+    }
+
+    /// Reads a file of a trial as the journal promises it. An error is the reason, without the file.
+    fn promised(&self, entry: &Entry, file: &str) -> Result<Vec<u8>, String> {
+        // Somebody else may have written the journal.
+        let mut parts = Path::new(file).components();
+        let (Some(Component::Normal(_)), None) = (parts.next(), parts.next()) else {
+            return Err("is not a name of a file in the trial's folder".to_owned());
+        };
+        let path = self.path_of(&format!("trials/{}/{file}", entry.trial));
+        let read = path.and_then(|path| regular::read(&path, regular::MOST));
+        let bytes = read.map_err(|e| format!("cannot be read: {}", regular::plain(&e)))?;
+        match entry.files.get(file) {
+            Some(expected) if *expected != digest::sha256(&bytes) => {
+                Err("changed since it was measured (its digest differs)".to_owned())
+            }
+            Some(_) | None => Ok(bytes),
         }
-        Ok((name, bytes))
+    }
+
+    /// Returns the files of a trial that the journal promises and that cannot be read, each with the reason: the
+    /// load first.
+    fn unread(&self, entry: &Entry) -> Vec<String> {
+        let mut files: Vec<&String> = entry.files.keys().collect();
+        files.sort_by_key(|file| *file != "load.json");
+        let mut unread = Vec::new();
+        let mut further = 0;
+        for file in files {
+            match self.promised(entry, file) {
+                Ok(_) => {}
+                Err(why) if unread.len() < MOST_UNREAD => unread.push(format!("{file} {why}")),
+                Err(_) => further += 1,
+            }
+        }
+        if 0 < further {
+            unread.push(format!("and {further} more of its files"));
+        }
+        unread
     }
 
     /// Writes a file so that a reader sees the old or the new contents, never a part.
@@ -389,7 +446,8 @@ impl Directory {
     fn read_journal(&self) -> Result<(Vec<Entry>, u64), Error> {
         let bytes = match regular::read(&self.inside().join("journal.jsonl"), regular::MOST) {
             Ok(bytes) => bytes,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
+            // It is made before the manifest, without which this is not a results directory.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(self.without_journal()),
             Err(e) => return Err(self.failed("journal.jsonl", &e)),
         };
         let mut entries = Vec::new();
@@ -399,17 +457,23 @@ impl Directory {
             if !line.ends_with(b"\n") {
                 break;
             }
-            let entry: Entry = entry(line, self.version).map_err(|e| {
+            let mut entry: Entry = entry(line, self.version).map_err(|e| {
                 self.error("journal.jsonl", &format!("line {number} cannot be read: {e}"))
             })?;
             if !trials.insert(entry.trial) {
                 let problem = format!("line {number} repeats trial {}", entry.trial);
                 return Err(self.error("journal.jsonl", &problem));
             }
+            entry.distrust(self.unread(&entry));
             entries.push(entry);
             end += line.len() as u64;
         }
         Ok((entries, end))
+    }
+
+    fn without_journal(&self) -> Error {
+        let problem = "it is gone, and with it the order of the trials; put it back: a new one would begin them again";
+        self.error("journal.jsonl", problem)
     }
 
     fn keep_files(&self, name: &str, files: &Files) -> io::Result<()> {
@@ -432,20 +496,20 @@ impl Directory {
 
     fn failed(&self, name: &str, error: &io::Error) -> Error {
         let text = regular::plain(error);
-        match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+        match regular::remedy(error) {
+            Some(remedy) => {
                 let journal = fs::metadata(self.path.join("journal.jsonl"));
                 let problem = match journal.is_ok_and(|journal| 0 < journal.len()) {
                     true => format!(
-                        "{text}; the finished trials are safe: make room, and go on with `benchwright resume \
+                        "{text}; the finished trials are safe: {remedy}, and go on with `benchwright resume \
                          {}`",
                         self.path.display()
                     ),
-                    false => format!("{text}; no trial was finished: make room, and run it again"),
+                    false => format!("{text}; no trial was finished: {remedy}, and run it again"),
                 };
                 self.error(name, &problem)
             }
-            _ => self.error(name, &text),
+            None => self.error(name, &text),
         }
     }
 
@@ -463,6 +527,9 @@ struct Head {
     #[serde(default)]
     version: Value,
 }
+
+/// The most files of a trial that are named because they cannot be read.
+const MOST_UNREAD: usize = 3;
 
 /// The permissions of a folder that only its owner may read.
 const OWNER: u32 = 0o700;
@@ -482,40 +549,70 @@ fn entry(line: &[u8], version: u32) -> serde_json::Result<Entry> {
     serde_json::from_slice(line)
 }
 
+/// Returns the error of a place where no results can be kept.
+fn no_place(path: &Path, error: &io::Error) -> Error {
+    let text = match error.kind() {
+        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+            "it is not a folder".to_owned()
+        }
+        io::ErrorKind::PermissionDenied => "you may not write here".to_owned(),
+        io::ErrorKind::NotFound => "nothing can be made here".to_owned(),
+        _ => regular::in_words(error),
+    };
+    let problem = format!("{text}; name another place for the results with --out");
+    Error { path: path.to_owned(), problem }
+}
+
+/// Fails unless a folder is empty, or was only begun by a killed process. `inside` is the folder itself.
+fn check_empty(path: &Path, inside: &Path) -> Result<(), Error> {
+    let has = |name: &str| regular::is_there(&inside.join(name));
+    let only_begun = has(MARKER) && !has("manifest.json");
+    let occupied = fs::read_dir(inside).is_ok_and(|mut entries| entries.next().is_some());
+    if !occupied || only_begun {
+        return Ok(());
+    }
+    let problem = "this folder is not empty; name another with --out, or continue it with `benchwright resume`";
+    Err(Error { path: path.to_owned(), problem: problem.to_owned() })
+}
+
 /// Creates the folder of the results and its missing parents; each is durable in its parent.
-fn make_folders(path: &Path, readers: Readers) -> io::Result<()> {
+fn make_folders(path: &Path, readers: Readers) -> Result<(), Error> {
     let mode = match readers {
         Readers::Owner => OWNER,
         Readers::Shared => 0o777,
     };
     let parent = regular::folder_of(path);
     if !parent.exists() {
+        // A file system of the kernel, or a root that is gone.
+        if parent == path {
+            return Err(no_place(path, &io::ErrorKind::NotFound.into()));
+        }
         make_folders(parent, Readers::Shared)?;
     }
-    let found = fs::symlink_metadata(parent)?;
+    let failed = |error: io::Error| no_place(path, &error);
+    let found = fs::symlink_metadata(parent).map_err(|error| no_place(parent, &error))?;
     if found.is_symlink() && ![geteuid().as_raw(), 0].contains(&found.uid()) {
-        return Err(io::Error::other(format!(
-            "{} is a link of user {}",
-            parent.display(),
-            found.uid()
-        )));
+        let problem =
+            format!("it is a link of user {}; name a folder of your own by --out", found.uid());
+        return Err(Error { path: parent.to_owned(), problem });
     }
     match DirBuilder::new().mode(mode).create(path) {
-        Ok(()) => regular::sync_folder(parent),
-        Err(_) if path.is_dir() => match is_own(path)? {
-            true => Ok(()),
-            false => Err(io::Error::other(
-                "it belongs to another user; name a folder of your own by --out",
-            )),
-        },
-        Err(error) => Err(error),
+        Ok(()) => regular::sync_folder(parent).map_err(failed),
+        Err(_) if path.is_dir() => check_own(path),
+        Err(error) => Err(failed(error)),
     }
 }
 
-/// Returns true if a folder is ours, and so is the link that leads to it, if any.
-fn is_own(path: &Path) -> io::Result<bool> {
-    let owners = [fs::symlink_metadata(path)?.uid(), fs::metadata(path)?.uid()];
-    Ok(owners == [geteuid().as_raw(); 2])
+/// Fails unless a folder is ours, and so is the link that leads to it, if any.
+fn check_own(path: &Path) -> Result<(), Error> {
+    let owners = || io::Result::Ok([fs::symlink_metadata(path)?.uid(), fs::metadata(path)?.uid()]);
+    match owners().map_err(|error| no_place(path, &error))? == [geteuid().as_raw(); 2] {
+        true => Ok(()),
+        false => {
+            let problem = "it belongs to another user; name a folder of your own by --out";
+            Err(Error { path: path.to_owned(), problem: problem.to_owned() })
+        }
+    }
 }
 
 fn size_of(path: &Path) -> u64 {

@@ -88,6 +88,10 @@ pub struct Entry {
     pub fingerprint: Option<String>,
     /// SHA-256 of each file in the trial's folder, by name.
     pub files: BTreeMap<String, String>,
+    /// The files among them that cannot be read any more, each with the reason. They are looked for whenever
+    /// the journal is read, and are no part of it.
+    #[serde(skip)]
+    pub unread: Vec<String>,
 }
 
 #[cfg(test)]
@@ -121,6 +125,7 @@ impl Entry {
             disturbed: Vec::new(),
             fingerprint: None,
             files: BTreeMap::new(),
+            unread: Vec::new(),
         }
     }
 }
@@ -200,10 +205,36 @@ pub enum Status {
 }
 
 impl Entry {
+    /// Notes the files that cannot be read: what nobody can check any more is no evidence.
+    pub(crate) fn distrust(&mut self, unread: Vec<String>) {
+        if !unread.is_empty() && self.status.answers() {
+            self.status = Status::Invalid;
+        }
+        self.reasons.extend(unread.iter().cloned());
+        self.unread = unread;
+    }
+
     /// Returns true if the trial is valid, although something disturbed the machine.
     pub fn is_valid_but_disturbed(&self) -> bool {
         self.status == Status::Valid && !self.disturbed.is_empty()
     }
+}
+
+/// The most trials whose files that cannot be read are named.
+const MOST_NAMED: usize = 10;
+
+/// Returns the files that cannot be read of each trial, in words: `trial 1: load.json cannot be read: …`.
+pub fn unread(journal: &[Entry]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let trials = || journal.iter().filter(|entry| !entry.unread.is_empty());
+    for entry in trials().take(MOST_NAMED) {
+        lines.push(format!("trial {}: {}", entry.trial, entry.unread.join("; ")));
+    }
+    let further = trials().skip(MOST_NAMED).count();
+    if 0 < further {
+        lines.push(format!("{further} further trials have files that cannot be read"));
+    }
+    lines
 }
 
 impl Status {

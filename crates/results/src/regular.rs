@@ -27,13 +27,13 @@ pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file =
         options.custom_flags(flags).open(path).map_err(|error| match error.raw_os_error() {
-            Some(libc::ELOOP) => io::Error::other("it is a link, not a regular file"),
-            Some(libc::ENXIO) => io::Error::other("it is not a regular file"),
+            Some(libc::ELOOP) => io::Error::other("a link, not a regular file"),
+            Some(libc::ENXIO) => io::Error::other("not a regular file"),
             _ => error,
         })?;
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(io::Error::other("it is not a regular file")),
+        false => Err(io::Error::other("not a regular file")),
     }
 }
 
@@ -65,6 +65,12 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     read_to(open(path, OpenOptions::new().read(true))?, most)
 }
 
+/// Returns true if something has this name, and be it a link that leads nowhere: only what is not there at all
+/// was never written.
+pub fn is_there(path: &Path) -> bool {
+    !fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
 /// Reads a file that the user names, which may be a pipe, of at most so many bytes.
 pub fn read_input(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     read_to(File::open(path)?, most)
@@ -90,6 +96,28 @@ pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
 pub fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()
+}
+
+/// Returns what helps against an error in writing, if that is known.
+pub fn remedy(error: &io::Error) -> Option<&'static str> {
+    Some(match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room",
+        io::ErrorKind::FileTooLarge => "raise the limit of a file's size (`ulimit -f unlimited`)",
+        _ => return None,
+    })
+}
+
+/// Returns the same message with the remedy.
+pub fn in_words(error: &io::Error) -> String {
+    let text = plain(error);
+    remedy(error).map_or(text.clone(), |remedy| format!("{text}; {remedy}"))
+}
+
+/// Fails if no file can be made and written in this folder, as in one of the kernel, or on a full disk: permissions
+/// alone do not tell.
+pub fn check_writable(folder: &Path) -> io::Result<()> {
+    let mut new = tempfile::Builder::new().prefix(NEW).tempfile_in(folder)?;
+    new.write_all(b"x")
 }
 
 /// Creates a file in place of what has its name.

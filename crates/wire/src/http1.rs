@@ -46,6 +46,9 @@ pub enum Malformed {
     HeadTooLong,
     /// `Content-Length` is not a number, too large, or given twice with different values.
     ContentLength,
+    /// `Content-Length` stands beside `Transfer-Encoding`. A reader that believes the one finds another body
+    /// than a reader that believes the other, so no figure of the response means the same to both.
+    TwoFramings,
     /// A chunk's size line cannot be parsed, or is too long.
     Chunk,
     /// The trailer section exceeds the bound.
@@ -62,6 +65,7 @@ impl Malformed {
             Malformed::Head => "malformed header block",
             Malformed::HeadTooLong => "header block too long",
             Malformed::ContentLength => "malformed Content-Length",
+            Malformed::TwoFramings => "Content-Length beside Transfer-Encoding",
             Malformed::Chunk => "malformed chunk",
             Malformed::TrailersTooLong => "trailers too long",
             Malformed::Interim => "too many interim answers (1xx)",

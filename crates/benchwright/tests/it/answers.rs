@@ -136,6 +136,19 @@ fn the_reason_of_a_malformed_response_is_stated() {
     let _machine = machine();
     for (answer, more, reason) in [
         (with("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"), &[][..], "malformed Content-Length"),
+        (
+            with(
+                "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            ),
+            &[],
+            "Content-Length beside Transfer-Encoding",
+        ),
+        // Nothing of it ever arrives.
+        (
+            with("HTTP/1.1 200 OK\r\nContent-Length: 9000000000\r\n\r\n"),
+            &["--max-body", "1MiB"],
+            "the body is longer than --max-body",
+        ),
         (Answer::Endless(b"HTTP/1.1 200 OK\r\nA: ".repeat(400)), &[], "header block"),
         (
             Answer::Endless(

@@ -32,6 +32,28 @@ fn wrong_arguments_are_refused_with_the_remedy() {
             &["load", "https://127.0.0.1:1/", "--rate", "1k/s", "--sni", "a b"],
             "not a host name or an IP address",
         ),
+        (
+            &["load", "http://127.0.0.1:1/", "--rate", "1k/s", "--report", "missing/x.html"],
+            "--report missing/x.html: there is no folder missing; make it first (mkdir -p missing)",
+        ),
+        (
+            &["load", "http://127.0.0.1:1/", "--rate", "1k/s", "--json=missing/x.json"],
+            "--json missing/x.json: there is no folder missing",
+        ),
+        (
+            &["load", "http://127.0.0.1:1/", "--rate", "1k/s", "--samples", "/proc/x"],
+            "--samples /proc/x: the folder /proc cannot be written to",
+        ),
+        (
+            &["load", "--self-test", "--json=missing/x.json"],
+            "--json missing/x.json: there is no folder missing",
+        ),
+        (
+            &["merge", "missing.json", "--report", "missing/x.html"],
+            "--report missing/x.html: there is",
+        ),
+        (&["receive", "--notes", "missing/x"], "--notes missing/x: there is no folder missing"),
+        (&["reference", "--log", "missing/x"], "--log missing/x: there is no folder missing"),
         (&["run", "missing.yaml"], "missing.yaml"),
         (&["resume", "missing"], "not a results directory"),
         (&["report", "missing"], "not a results directory"),

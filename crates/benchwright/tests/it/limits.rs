@@ -64,3 +64,43 @@ fn few_processes_are_a_sentence_and_not_a_panic() {
     assert!(0 < refused, "a limit of one process stops nothing here");
     server.end();
 }
+
+const QUEUE: &str = "
+name: queue
+where: {backend: simulated}
+simulated: {service_time: 1ms}
+workload: {get: /}
+load: {model: open, rate: 100/s}
+phases: {warm_up: {fixed: 100ms}, measure: {time: 500ms}, drain: 100ms}
+repeat: {trials: 3}
+";
+
+/// The kernel would end the process by SIGXFSZ, which says nothing.
+#[test]
+fn a_small_limit_of_the_size_of_files_is_a_sentence_with_the_remedy() {
+    let scratch = Scratch::new();
+    scratch.file("queue.yaml", QUEUE);
+    let mut kept = 0;
+    for most in [0, 100, 1_000, 3_000, 6_000, 12_000, 24_000] {
+        let out = format!("r{most}");
+        let own = scratch.benchwright();
+        let mut command = Command::new("prlimit");
+        command.arg(format!("--fsize={most}:{most}")).arg(own.get_program());
+        command.args(["run", "queue.yaml", "--out", &out]).current_dir(scratch.path());
+        command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let ran = run_while(&mut command, |_| {});
+        assert!([2, 3].contains(&ran.code), "{most}: {ran:#?}");
+        let remedy = "File too large; ";
+        assert!(
+            ran.stderr.contains(remedy) && ran.stderr.contains("ulimit -f"),
+            "{most}: {ran:#?}"
+        );
+        assert!(ran.stderr.contains(&out) || most == 0, "{most}: {ran:#?}");
+        if ran.stderr.contains(&format!("go on with `benchwright resume {out}`")) {
+            kept += 1;
+            let resumed = run_while(scratch.benchwright().args(["resume", &out]), |_| {});
+            assert_eq!(resumed.code, 0, "{most}: {resumed:#?}");
+        }
+    }
+    assert!(0 < kept, "no limit was reached after a trial");
+}

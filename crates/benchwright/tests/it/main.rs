@@ -42,4 +42,5 @@ mod signals;
 mod social;
 mod terminal;
 mod tls;
+mod unread;
 mod users;

@@ -15,6 +15,7 @@ use results::journal::{Entry, Purpose, Status};
 use results::{Comparison, Metric};
 
 use super::run::failed;
+use super::unread;
 use console::output::{self, Exit, Failure};
 
 #[cfg(test)]
@@ -90,6 +91,7 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     let found = found.map_err(failed)?;
     let both = || [Some(&past), other.as_ref()].into_iter().flatten();
     for past in both() {
+        unread::tell(past);
         let words = failing(past).into_iter().chain(not_all_valid(past));
         words.for_each(|words| output::error(&words));
     }

@@ -6,13 +6,18 @@ use std::path::PathBuf;
 use clap::Args;
 use lab::past::Past;
 use lab::{advice, explanation};
-use results::Answer;
 use results::explanation::{ADVICE, Advice, Advised, EXPLANATION, Explanation, Sentence};
+use results::{Answer, Entry};
 
 use super::run::failed;
+use super::unread;
 use console::output::{self, Exit, Failure};
 
 #[derive(Args, Debug)]
+#[command(
+    after_help = "Exit codes: 0 explained, 2 not a results directory, or a file that every run has cannot be read, \
+                  3 explained, but a file of a trial that counted cannot be read any more."
+)]
 pub(crate) struct Explain {
     /// A results directory
     pub(crate) directory: PathBuf,
@@ -35,6 +40,7 @@ pub(crate) struct Advise {
 pub(crate) fn explain(arguments: &Explain) -> Result<Exit, Failure> {
     let Explain { directory, trial, json } = arguments;
     let past = Past::read(directory).map_err(failed)?;
+    unread::tell(&past);
     let answer = past.answer();
     let mut sentences = match trial {
         Some(number) => explanation::of_trial(&answer, *number).map_err(failed)?,
@@ -51,12 +57,15 @@ pub(crate) fn explain(arguments: &Explain) -> Result<Exit, Failure> {
         true => output::json(&explanation),
         false => explanation.sentences.iter().map(line).collect(),
     })?;
-    Ok(Exit::Answered)
+    let is_asked = |entry: &Entry| trial.is_none_or(|trial| entry.trial == trial);
+    let is_unread = past.journal.iter().any(|entry| is_asked(entry) && !entry.unread.is_empty());
+    Ok(unread::exit(is_unread && past.lacks_evidence()))
 }
 
 pub(crate) fn advise(arguments: &Advise) -> Result<Exit, Failure> {
     let Advise { directory, json } = arguments;
     let past = Past::read(directory).map_err(failed)?;
+    unread::tell(&past);
     let answer = past.answer();
     let advice = advice::of(&past, &answer);
     let advised = Advised { schema: ADVICE.to_owned(), advice };
@@ -64,7 +73,7 @@ pub(crate) fn advise(arguments: &Advise) -> Result<Exit, Failure> {
         true => output::json(&advised),
         false => text(&advised, &answer),
     })?;
-    Ok(Exit::Answered)
+    Ok(unread::exit(past.lacks_evidence()))
 }
 
 fn text(Advised { advice, .. }: &Advised, answer: &Answer) -> String {

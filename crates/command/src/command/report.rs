@@ -2,13 +2,19 @@
 
 use std::path::PathBuf;
 
+use ::report::Written;
 use clap::Args;
 use lab::past::Past;
 use results::Directory;
 
+use super::unread;
 use console::output::{self, Exit, Failure};
 
 #[derive(Args, Debug)]
+#[command(
+    after_help = "Exit codes: 0 written, 2 not a results directory, 3 written, but a file cannot be read any more: it \
+                  is named, and a trial that lacks one does not count."
+)]
 pub(crate) struct Report {
     /// A results directory; its report.html is written again
     pub(crate) directory: PathBuf,
@@ -16,13 +22,18 @@ pub(crate) struct Report {
 
 pub(crate) fn report(arguments: &Report) -> Result<Exit, Failure> {
     let directory = Directory::open(&arguments.directory).map_err(Failure::question)?;
-    // The report of a run that has not ended shows what is known so far; without a readable spec it
-    // shows less.
-    let so_far = match directory.answer().map_err(Failure::question)? {
-        Some(_) => None,
-        None => Past::read(&arguments.directory).ok().map(|past| past.answer()),
+    let kept = directory.answer().map_err(Failure::question)?;
+    // The report of a run that has not ended, or whose evidence cannot be read any more, shows what is known
+    // so far; without a readable spec it shows less.
+    let answer = match Past::read(&arguments.directory) {
+        Ok(past) if kept.is_none() || past.lacks_evidence() => Some(past.answer()),
+        Ok(_) | Err(_) => None,
     };
-    let path = ::report::write(&directory, so_far).map_err(Failure::question)?;
+    let Written { path, unread, problems, lacks_evidence } =
+        ::report::write(&directory, answer).map_err(Failure::question)?;
+    let name = arguments.directory.display().to_string();
+    unread::lines(&name, &unread).iter().for_each(|line| output::error(line));
+    problems.iter().for_each(|problem| output::error(&format!("! not shown: {problem}")));
     output::result(&format!("{}\n", path.display()))?;
-    Ok(Exit::Answered)
+    Ok(unread::exit(lacks_evidence || !problems.is_empty()))
 }

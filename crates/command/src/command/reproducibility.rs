@@ -13,6 +13,7 @@ use results::{Metric, Reproduced};
 use super::analyse;
 use super::compare::failing;
 use super::run::failed;
+use super::unread;
 use console::output::{self, Exit, Failure};
 
 #[cfg(test)]
@@ -41,6 +42,7 @@ pub(crate) struct Reproducibility {
 pub(crate) fn reproducibility(arguments: &Reproducibility) -> Result<Exit, Failure> {
     let Reproducibility { directory, metrics, json } = arguments;
     let past = Past::read(directory).map_err(failed)?;
+    unread::tell(&past);
     failing(&past).iter().for_each(|words| output::error(words));
     let mut reproducibility = past.answer().reproducibility;
     if !metrics.is_empty() {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use ::report::Written;
 use k8s::Kubernetes;
 use lab::backend::simulated::Simulated;
 use lab::backend::{Backend, Backends};
@@ -16,6 +17,7 @@ use results::answer::Verdict;
 use results::directory::Readers;
 use results::{Answer, Directory, shell};
 
+use super::unread;
 use crate::progress::{Watched, Watcher};
 use console::output::{self, Exit, Failure};
 
@@ -228,7 +230,10 @@ fn conclude(ended: Result<Ended, lab::Error>, json: bool) -> Result<Exit, Failur
 /// would differ.
 fn report(ended: &Ended) -> Result<String, results::directory::Error> {
     let results = Directory::open(&ended.directory)?;
-    let path = ::report::write(&results, Some(ended.answer.clone()))?;
+    let Written { path, unread, problems, .. } =
+        ::report::write(&results, Some(ended.answer.clone()))?;
+    unread::lines(&shown(&ended.directory), &unread).iter().for_each(|line| output::error(line));
+    problems.iter().for_each(|problem| output::error(&format!("! not shown: {problem}")));
     let name = path.strip_prefix(results.path()).unwrap_or(&path);
     results.write_answer(&Answer { report: Some(shown(name)), ..ended.answer.clone() })?;
     Ok(shown(&path))

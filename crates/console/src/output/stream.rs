@@ -90,6 +90,7 @@ fn await_room(to: BorrowedFd<'_>) -> io::Result<()> {
 /// Creates a file that the user names for what is written as it comes. A pipe waits for its reader, unless this is
 /// interrupted.
 pub fn create(path: &Path) -> io::Result<File> {
+    check_place(path)?;
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
     let mut is_told = false;
@@ -111,19 +112,46 @@ pub fn create(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Fails if [`replace`] will: before work whose result would be lost.
+/// Fails if [`create`] or [`replace`] will, with the remedy: before work whose result would be lost. It is the one
+/// check for every option that names a file to write.
 pub fn check_place(path: &Path) -> io::Result<()> {
     match std::fs::metadata(path) {
-        Ok(found) if found.is_dir() => return Err(io::Error::other("it is a folder")),
-        Ok(_) if access(path, AccessFlags::W_OK).is_ok() => return Ok(()),
+        Ok(found) if found.is_dir() => {
+            return Err(io::Error::other("it is a folder; name a file in it"));
+        }
+        // A pipe, or a device.
+        Ok(found) if !found.is_file() => {
+            let allowed = access(path, AccessFlags::W_OK);
+            return allowed.map_err(|error| refused("it", &error.into()));
+        }
         Ok(_) | Err(_) => {}
     }
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = regular::folder_of(&target);
-    match std::fs::metadata(folder)?.is_dir() {
-        true => Ok(access(folder, AccessFlags::W_OK)?),
-        false => Err(io::Error::other(format!("{} is not a folder", folder.display()))),
+    let shown = folder.display();
+    match std::fs::metadata(folder) {
+        Ok(found) if !found.is_dir() => {
+            Err(io::Error::other(format!("{shown} is not a folder; name a file in a folder")))
+        }
+        Ok(_) => match regular::check_writable(folder) {
+            // A file that may be written in a folder that may not.
+            Err(_) if target.exists() && access(&target, AccessFlags::W_OK).is_ok() => Ok(()),
+            written => written.map_err(|error| refused(&format!("the folder {shown}"), &error)),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(io::Error::other(format!(
+            "there is no folder {shown}; make it first (mkdir -p {shown}), or name another file"
+        ))),
+        Err(error) => Err(refused(&format!("the folder {shown}"), &error)),
     }
+}
+
+fn refused(place: &str, error: &io::Error) -> io::Error {
+    let text = match error.kind() {
+        io::ErrorKind::PermissionDenied => "you may not write there".to_owned(),
+        io::ErrorKind::NotFound => "no file can be made there".to_owned(),
+        _ => regular::in_words(error),
+    };
+    io::Error::other(format!("{place} cannot be written to: {text}; name another file"))
 }
 
 /// Writes a whole file that the user names: a reader sees the old or the new contents, never a part. What is not a

@@ -12,3 +12,40 @@ fn a_terminal_is_told_nothing_by_what_others_say() {
     let read: serde_json::Value = serde_json::from_str(&harmless(&json(&document))).unwrap();
     assert_eq!(read, document);
 }
+
+#[test]
+fn a_place_for_a_file_is_refused_with_the_remedy_before_there_is_anything_to_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("file"), "old").unwrap();
+    let shown = folder.path().display();
+    let missing = format!(
+        "there is no folder {shown}/a/b; make it first (mkdir -p {shown}/a/b), or name another file"
+    );
+    for (path, why) in [
+        (at("a/b/x.html"), missing),
+        (at("file/x.html"), format!("{shown}/file is not a folder; name a file in a folder")),
+        (folder.path().to_owned(), "it is a folder; name a file in it".to_owned()),
+        (
+            "/proc/x.html".into(),
+            "the folder /proc cannot be written to: no file can be made there; name another file"
+                .to_owned(),
+        ),
+    ] {
+        for refused in [check_place(&path).unwrap_err(), create(&path).map(drop).unwrap_err()] {
+            // Without rights it is refused by them.
+            let refused =
+                refused.to_string().replace("you may not write there", "no file can be made there");
+            assert_eq!(refused, why, "{}", path.display());
+        }
+    }
+    for path in [at("new"), at("file"), "/dev/null".into(), "new.html".into()] {
+        check_place(&path).unwrap();
+    }
+    assert_eq!(std::fs::read(at("file")).unwrap(), b"old");
+    assert_eq!(
+        std::fs::read_dir(folder.path()).unwrap().count(),
+        1,
+        "nothing is left of the check"
+    );
+}

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use load::observe::Window;
 use results::notes::{self, Compared, Header, Sender, Side};
+use results::regular;
 
 use super::ledger::{Gathered, outcomes};
 use super::{EventOptions, clocks};
@@ -81,7 +82,8 @@ impl Noting {
         let mut out = BufWriter::new(self.file);
         let written = notes::write_sent(&header, &sent.senders, sent.unnoted, &mut out);
         written.map_err(|error| {
-            Failure::no_answer(format!("writing --notes {}: {error}", self.path.display()))
+            let why = regular::in_words(&error);
+            Failure::no_answer(format!("writing --notes {}: {why}", self.path.display()))
         })?;
         Ok(warnings)
     }

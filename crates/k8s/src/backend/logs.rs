@@ -10,8 +10,10 @@ impl Kubernetes {
     pub(super) fn write_logs(&self) {
         let Some(folder) = &self.logs else { return };
         let Ok(pods) = self.all_pods() else { return };
-        // A log that cannot be kept is no reason to end a run.
-        let _ = regular::make_folder(folder);
+        // A log that cannot be kept is no reason to end a run; nor is it kept where a link in its place leads.
+        if regular::make_folder(folder).is_err() {
+            return;
+        }
         let Connected { api, run, .. } = self.connected();
         for (service, pod) in &pods {
             let name = pods::name(pod);

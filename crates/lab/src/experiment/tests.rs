@@ -829,3 +829,58 @@ fn a_run_whose_budget_was_too_small_goes_on_with_a_larger_one_and_with_nothing_e
     run(&resolved, Some(large.clone()), &host, &mut Silent).unwrap();
     assert_eq!(contents(&path), contents(&large));
 }
+
+/// What nobody can check any more is no evidence; a run that goes on measures it again.
+#[test]
+fn a_run_lacks_a_trial_of_which_a_file_cannot_be_read_until_it_was_measured_again() {
+    let text = SWEEP.replace("open}", "open, rate: 100/s}");
+    let text: Vec<&str> = text.lines().filter(|line| !line.starts_with("search:")).collect();
+    let resolved = read(&(text.join("\n") + "\nrepeat: {trials: 3}\n"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    let ended = run(&resolved, Some(path.clone()), &host(), &mut Silent).unwrap();
+    assert_eq!((ended.answer.trials.len(), ended.answer.verdict), (3, Verdict::Answered));
+    assert!(!Past::read(&path).unwrap().lacks_evidence());
+    fs::remove_file(path.join("trials/2/load.json")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(path.join("trials/2/load.json")).status();
+    assert!(made.unwrap().success());
+    let why = "trial 2: load.json cannot be read: not a regular file";
+
+    let past = Past::read(&path).unwrap();
+    let answer = past.answer();
+    assert!(past.lacks_evidence());
+    assert_eq!((past.unread(), answer.verdict), (vec![why.to_owned()], Verdict::NoAnswer));
+    assert!(
+        answer.summary.starts_with(&format!("no trustworthy answer: {why}")),
+        "{}",
+        answer.summary
+    );
+    let about = |sentences: &[results::explanation::Sentence]| {
+        let of = |about: &str| sentences.iter().find(|sentence| sentence.about == about);
+        ["unread", "validity"].map(|about| of(about).map(|sentence| sentence.text.clone()).unwrap())
+    };
+    let [unread, validity] = about(&crate::explanation::of_run(&answer));
+    assert_eq!((&*unread, &*validity), (why, "2 of 3 trials valid, 1 not"));
+    let [unread, validity] = about(&crate::explanation::of_trial(&answer, 2).unwrap());
+    assert_eq!(unread, why);
+    assert!(validity.starts_with("not valid: a file of it cannot be read any more"), "{validity}");
+
+    let mut transcript = Transcript { text: String::new(), interrupt: None };
+    let ended = resume(&path, &host(), &mut transcript).unwrap();
+    assert!(transcript.text.contains(&format!("{why}: it does not count")), "{}", transcript.text);
+    assert_eq!((ended.answer.trials.len(), ended.answer.verdict), (4, Verdict::Answered));
+    let past = Past::read(&path).unwrap();
+    assert!(!past.lacks_evidence(), "the answer no longer needs it");
+    assert_eq!((past.unread(), past.answer().verdict), (vec![why.to_owned()], Verdict::Answered));
+}
+
+#[test]
+fn a_run_whose_results_can_be_kept_nowhere_does_not_begin() {
+    let none = |_: &Resolved| -> Box<dyn Backend> { panic!("nothing is started") };
+    let out = Some(PathBuf::from("/proc/x"));
+    let refused = super::run(&read(SWEEP), out, &host(), &none, &mut Silent).unwrap_err();
+    assert!(matches!(refused, Error::Question(_)));
+    let refused = refused.to_string();
+    assert!(refused.starts_with("/proc: "), "{refused}");
+    assert!(refused.ends_with("; name another place for the results with --out"), "{refused}");
+}

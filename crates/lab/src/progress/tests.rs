@@ -35,6 +35,7 @@ fn entry(status: Status, observed: Option<Observed>, reasons: &[&str]) -> Entry 
         warnings: Vec::new(),
         disturbed: Vec::new(),
         fingerprint: None,
+        unread: Vec::new(),
         files: BTreeMap::new(),
     }
 }

@@ -273,6 +273,8 @@ struct Kept {
     body: Vec<u8>,
 }
 
+const TOO_LONG: &str = "the body is longer than --max-body";
+
 /// The largest buffer that is kept for the next response; a larger one is freed.
 const MOST_KEPT: usize = 1024 * 1024;
 
@@ -320,7 +322,7 @@ impl<W> Http1<W> {
         Http1 { pipeline, ..self }
     }
 
-    /// Sets the longest body allowed; a longer one makes a response malformed.
+    /// Sets the longest body allowed; a longer one, also one that is only announced, makes a response malformed.
     pub fn with_most_body(self, most_body: u64) -> Http1<W> {
         Http1 { most_body, ..self }
     }
@@ -381,7 +383,7 @@ impl<W: HttpWorkload> Driver for Http1<W> {
                 reports.begun.push(pending.token);
             }
             let malformed = match state.decoder.next(&mut bytes, pending.expected.body) {
-                Ok(None) => return Ok(Next::Continue),
+                Ok(None) => None,
                 Ok(Some(ResponseEvent::Head(head, _))) if head.status < 200 => continue,
                 Ok(Some(ResponseEvent::Head(head, block))) => {
                     let Expected { tag, closes, .. } = pending.expected;
@@ -397,7 +399,7 @@ impl<W: HttpWorkload> Driver for Http1<W> {
                         }
                         continue;
                     }
-                    "the body is longer than --max-body"
+                    Some(TOO_LONG)
                 }
                 Ok(Some(ResponseEvent::End(_))) => {
                     let closes = state.reading.closes;
@@ -408,7 +410,13 @@ impl<W: HttpWorkload> Driver for Http1<W> {
                     }
                     continue;
                 }
-                Err(malformed) => malformed.as_str(),
+                Err(malformed) => Some(malformed.as_str()),
+            };
+            let malformed = match malformed {
+                Some(malformed) => malformed,
+                None if state.announced() <= self.most_body => return Ok(Next::Continue),
+                // Not only once it has arrived: of a peer that announces more than it sends, that is never.
+                None => TOO_LONG,
             };
             state.fail(Outcome::Malformed, malformed, &mut self.common, reports)?;
             // When the connection closes, the abandoned response must not be completed, as the
@@ -470,6 +478,11 @@ impl<W: HttpWorkload> Driver for Http1<W> {
 }
 
 impl State {
+    /// Returns the length of the body that is being read, as far as it is known.
+    fn announced(&self) -> u64 {
+        self.reading.length.saturating_add(self.decoder.announced())
+    }
+
     /// Handles the end of the response that was being read.
     fn answered<W: HttpWorkload>(
         &mut self,

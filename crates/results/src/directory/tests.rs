@@ -5,6 +5,9 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use super::*;
 use crate::manifest::State;
 
+mod places;
+mod unread;
+
 fn manifest() -> Manifest {
     Manifest {
         schema: "benchwright.results".into(),
@@ -301,7 +304,7 @@ fn links_and_devices_in_results_are_refused_by_name() {
             directory.journal()
         });
         let why = opened.unwrap_err().to_string();
-        assert!(why.ends_with(&format!("{name}: it is a link, not a regular file")), "{why}");
+        assert!(why.ends_with(&format!("{name}: a link, not a regular file")), "{why}");
         restore();
     }
     let restore = link("journal.jsonl", &outside.join("precious"));
@@ -381,7 +384,10 @@ fn results_are_for_their_owner_unless_they_are_shared() {
 #[test]
 fn a_place_where_nothing_can_be_made_is_an_error() {
     let why = create(Path::new("/proc/x/y")).unwrap_err().to_string();
-    assert_eq!(why, "/proc/x/y: No such file or directory");
+    assert_eq!(
+        why,
+        "/proc/x: nothing can be made here; name another place for the results with --out"
+    );
 }
 
 #[test]

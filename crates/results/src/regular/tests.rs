@@ -12,9 +12,9 @@ fn only_regular_files_are_read_and_no_link_is_followed() {
     std::os::unix::fs::symlink(path("private"), path("link")).unwrap();
     assert!(std::process::Command::new("mkfifo").arg(path("fifo")).status().unwrap().success());
     for (name, why) in [
-        ("link", "it is a link, not a regular file"),
-        ("fifo", "it is not a regular file"),
-        (".", "it is not a regular file"),
+        ("link", "a link, not a regular file"),
+        ("fifo", "not a regular file"),
+        (".", "not a regular file"),
     ] {
         assert_eq!(read(&path(name), MOST).unwrap_err().to_string(), why, "{name}");
         let opened = open(&path(name), OpenOptions::new().append(true));

@@ -118,6 +118,16 @@ impl ResponseDecoder {
         Ok(Some(ResponseEvent::Head(response, block)))
     }
 
+    /// Returns the number of bytes of the body that are announced and have not arrived yet: of a counted body the
+    /// rest, of a chunked one the rest of its chunk.
+    #[inline]
+    pub fn announced(&self) -> u64 {
+        match (self.open, self.body) {
+            (Some(_), Body::Counted(left) | Body::Chunked(Chunk::Data(left))) => left,
+            _ => 0,
+        }
+    }
+
     /// Handles the peer's close. The decoder is as new afterwards.
     pub fn close(&mut self) -> Ended {
         let ended = match (self.open, self.body) {
@@ -148,6 +158,12 @@ fn parse(block: &[u8], expect: Expect) -> Result<(Response, Body), Malformed> {
     let framing = Framing::of(head.headers)?;
     // RFC 9110 §9.3.6: the bytes behind the head belong to the tunnel, whatever the head says.
     let is_tunnel = expect == Expect::Tunnel && (200..300).contains(&status);
+    let is_coded = framing.coding != Coding::None;
+    // RFC 9112 §6.3 calls it an error: an instrument that reads on would vouch for a body on which no two
+    // clients agree.
+    if is_coded && framing.length.is_some() && !is_tunnel {
+        return Err(Malformed::TwoFramings);
+    }
     let bodiless = match expect {
         Expect::NoBody => true,
         Expect::Body | Expect::Tunnel => is_tunnel || status < 200 || matches!(status, 204 | 304),
@@ -160,8 +176,8 @@ fn parse(block: &[u8], expect: Expect) -> Result<(Response, Body), Malformed> {
         (Coding::None, Some(length)) => Body::Counted(length),
     };
     let persistent = head.version == Some(1) || framing.keep_alive;
-    // Chunked with a length is used for request smuggling: later bytes cannot be trusted.
-    let ambiguous = framing.coding == Coding::Chunked && framing.length.is_some();
+    // RFC 9112 §6.1: HTTP/1.0 has no codings, so a proxy may have passed on what it did not understand.
+    let ambiguous = is_coded && head.version != Some(1);
     let ends = is_tunnel || body == Body::UntilClose;
     let close = framing.close || !persistent || ambiguous || ends;
     let after = if close { After::Close } else { After::KeepAlive };

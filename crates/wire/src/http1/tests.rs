@@ -70,7 +70,7 @@ fn answers_are_decoded_with_any_slicing() {
             "200 [hello world] KeepAlive; 500 [] KeepAlive; Between",
         ),
         (
-            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
             "200 [] Close; Between",
         ),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nzz", "200 [zzComplete"),
@@ -111,6 +111,9 @@ fn a_success_of_connect_has_no_body_and_ends_the_connection_for_requests() {
     assert_eq!(check(tunnel, Expect::of("CONNECT")), "200 [] Close; Between");
     let chunked = "HTTP/1.1 204 No\r\nTransfer-Encoding: chunked\r\n\r\n";
     assert_eq!(check(chunked, Expect::of("CONNECT")), "204 [] Close; Between");
+    let both = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n";
+    assert_eq!(check(both, Expect::of("CONNECT")), "200 [] Close; Between");
+    assert_eq!(check(both, Expect::NoBody), "TwoFramings");
     let refusal = "HTTP/1.1 405 No\r\nContent-Length: 2\r\n\r\nno";
     assert_eq!(check(refusal, Expect::of("CONNECT")), "405 [no] KeepAlive; Between");
 }
@@ -168,7 +171,33 @@ fn malformed_answers_have_distinct_errors() {
         ("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "ContentLength"),
         ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", "ContentLength"),
         ("HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n", "ContentLength"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 1, 2\r\n\r\n", "ContentLength"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: +5\r\n\r\nhello", "ContentLength"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 0x5\r\n\r\nhello", "ContentLength"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5 5\r\n\r\nhello", "ContentLength"),
+        ("HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n", "ContentLength"),
+        ("HTTP/1.1 200 OK\r\nContent-Length : 5\r\n\r\nhello", "Head"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n", "Head"),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            "TwoFramings",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\nhello",
+            "TwoFramings",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: gzip\r\n\r\nzz",
+            "TwoFramings",
+        ),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nz\r\n", "200 [Chunk"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n", "200 [Chunk"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n+5\r\nhello", "200 [Chunk"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n 5\r\nhello", "200 [Chunk"),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10000000000000000\r\n",
+            "200 [Chunk",
+        ),
         (
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n11111111111111111\r\n",
             "200 [Chunk",
@@ -236,4 +265,27 @@ fn what_is_encoded_is_decoded() {
 fn requests_with_two_lengths_are_refused() {
     let bytes = b"POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n";
     assert_eq!(requests(&[bytes]), "ContentLength");
+}
+
+#[test]
+fn what_is_announced_of_a_body_is_known_before_it_arrives() {
+    for (head, piece, announced) in [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n", "abc", 99_999_999_999),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7FFFFFFFFFFFFFFF\r\n",
+            "abc",
+            i64::MAX as u64,
+        ),
+        ("HTTP/1.1 200 OK\r\n\r\n", "abc", 0),
+        ("HTTP/1.1 204 No\r\nContent-Length: 5\r\n\r\n", "", 0),
+    ] {
+        let mut decoder = ResponseDecoder::default();
+        assert_eq!(decoder.announced(), 0);
+        for (bytes, expected) in [(head, announced), (piece, announced.saturating_sub(3))] {
+            let mut bytes = bytes.as_bytes();
+            while let Ok(Some(_)) = decoder.next(&mut bytes, Expect::Body) {}
+            let expected = if piece.is_empty() { 0 } else { expected };
+            assert_eq!(decoder.announced(), expected, "{head:?}");
+        }
+    }
 }

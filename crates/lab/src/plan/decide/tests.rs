@@ -78,6 +78,7 @@ fn entry(attempt: &Attempt, status: Status, completed: f64) -> Entry {
         warnings: Vec::new(),
         disturbed: Vec::new(),
         fingerprint: None,
+        unread: Vec::new(),
         files: Default::default(),
     }
 }

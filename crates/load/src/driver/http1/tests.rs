@@ -281,6 +281,36 @@ fn a_body_longer_than_allowed_is_malformed_with_the_reason() {
     assert_eq!(why, "the body is longer than --max-body");
 }
 
+/// A peer that announces more than it sends would otherwise cost the timeout of each request.
+#[test]
+fn a_body_that_is_announced_longer_than_allowed_ends_at_once() {
+    for (head, next) in [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", Next::Close),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\nab", Next::Close),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n", Next::Close),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n3\r\n", Next::Close),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFF\r\n", Next::Close),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab", Next::Continue),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n2\r\n", Next::Continue),
+        ("HTTP/1.1 200 OK\r\n\r\nab", Next::Continue),
+    ] {
+        let mut driver = Http1::new(1, Static::new("GET", "/", &[], b"")).with_most_body(4);
+        let mut reports = Reports::default();
+        driver.start(SLOT, ASKED, &mut reports).unwrap();
+        assert_eq!(driver.receive(SLOT, head.as_bytes(), &mut reports), Ok(next), "{head:?}");
+        let done: Vec<_> = reports.done.iter().map(|done| (done.outcome, done.why)).collect();
+        let expected = (Outcome::Malformed, "the body is longer than --max-body");
+        assert_eq!(done, if next == Next::Close { vec![expected] } else { vec![] }, "{head:?}");
+    }
+    // An answer to HEAD announces a body that never follows.
+    let mut driver = Http1::new(1, Static::new("HEAD", "/", &[], b"")).with_most_body(4);
+    let mut reports = Reports::default();
+    driver.start(SLOT, ASKED, &mut reports).unwrap();
+    let head = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+    assert_eq!(driver.receive(SLOT, head, &mut reports), Ok(Next::Continue));
+    assert_eq!(reports.done[0].outcome, Outcome::Ok);
+}
+
 #[test]
 fn a_too_long_body_that_would_last_until_the_close_answers_no_other_request() {
     let request = Static::new("GET", "/", &[], b"");

@@ -108,6 +108,9 @@ fn response(block: &[u8], kind: Kind) -> Result<Head, Malformed> {
     }
     let length = length(head.headers)?;
     let codings = list(head.headers, "transfer-encoding");
+    if !codings.is_empty() && length.is_some() {
+        return Err(Malformed::TwoFramings);
+    }
     let bodiless = kind == Kind::ResponseToHead || matches!(status, 100..200 | 204 | 304);
     let framing = match (codings.last(), length) {
         _ if bodiless => Framing::Length(0),
@@ -115,8 +118,8 @@ fn response(block: &[u8], kind: Kind) -> Result<Head, Malformed> {
         (None, Some(length)) => Framing::Length(length),
         _ => Framing::UntilClose,
     };
-    let smuggled = length.is_some() && codings.last().is_some_and(|last| last == "chunked");
-    let ends = smuggled || matches!(framing, Framing::UntilClose);
+    let is_of_a_proxy = head.version != Some(1) && !codings.is_empty();
+    let ends = is_of_a_proxy || matches!(framing, Framing::UntilClose);
     let after = after(head.version, head.headers, ends);
     Ok(Head { shown: status.to_string(), is_interim: status < 200, framing, after })
 }

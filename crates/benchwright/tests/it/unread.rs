@@ -1,0 +1,100 @@
+//! Results directories in which a file is not there any more, or something else is in its place: every command that
+//! reads one names it, and counts nothing that nobody can check.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::{Scratch, machine, run_while};
+
+const SPEC: &str = "
+name: queue
+where: {backend: simulated}
+simulated: {service_time: 1ms}
+workload: {get: /}
+load: {model: open, rate: 100/s}
+phases: {warm_up: {fixed: 100ms}, measure: {time: 500ms}, drain: 100ms}
+repeat: {trials: 3}
+";
+
+/// Puts something else in the place of a file.
+fn replace(path: &Path, by: &str) {
+    fs::remove_file(path).unwrap();
+    match by {
+        "fifo" => assert!(Command::new("mkfifo").arg(path).status().unwrap().success()),
+        "device" => std::os::unix::fs::symlink("/dev/zero", path).unwrap(),
+        "folder" => fs::create_dir(path).unwrap(),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_command_names_a_trial_of_which_a_file_cannot_be_read() {
+    let _machine = machine();
+    let scratch = Scratch::new();
+    scratch.file("queue.yaml", SPEC);
+    let ran = |arguments: &[&str]| run_while(scratch.benchwright().args(arguments), |_| {});
+    for out in ["kept", "changed"] {
+        let ran = ran(&["run", "queue.yaml", "--out", out]);
+        assert_eq!(ran.code, 0, "{ran:#?}");
+    }
+    let path = scratch.path().join("changed/trials/1/load.json");
+    let whole = fs::read(&path).unwrap();
+    for (by, why) in [
+        ("fifo", "not a regular file"),
+        ("device", "a link, not a regular file"),
+        ("folder", "not a regular file"),
+        ("gone", "No such file or directory"),
+    ] {
+        replace(&path, by);
+        let named = format!("trial 1: load.json cannot be read: {why}");
+        for arguments in [
+            &["report", "changed"][..],
+            &["explain", "changed"],
+            &["explain", "changed", "1"],
+            &["advise", "changed"],
+            &["compare", "kept", "changed"],
+            &["reproducibility", "changed"],
+        ] {
+            let ran = ran(arguments);
+            assert!(ran.stderr.contains(&named), "{by} {arguments:?}: {ran:#?}");
+            // What is left of a comparison may decide it.
+            let codes = if arguments[0] == "compare" { &[0, 1, 3][..] } else { &[3] };
+            assert!(codes.contains(&ran.code), "{by} {arguments:?}: {ran:#?}");
+            if arguments[0] == "explain" {
+                assert!(ran.stdout.contains(&named) && !ran.stdout.contains("  valid"), "{ran:#?}");
+            }
+        }
+        let page = fs::read_to_string(scratch.path().join("changed/report.html")).unwrap();
+        assert!(page.contains(&named), "{by}");
+        // The other trials are as they were.
+        assert_eq!(ran(&["explain", "changed", "2"]).code, 0);
+        let _ = fs::remove_dir(&path);
+        let _ = fs::remove_file(&path);
+        fs::write(&path, &whole).unwrap();
+        assert_eq!(ran(&["report", "changed"]).code, 0, "it is there again");
+    }
+    // What a run needs whole is refused by its name.
+    for (name, arguments) in [
+        ("spec.yaml", &["explain", "changed"]),
+        ("environment.json", &["explain", "changed"]),
+        ("manifest.json", &["report", "changed"]),
+        ("answer.json", &["report", "changed"]),
+        ("journal.jsonl", &["report", "changed"]),
+        ("journal.jsonl", &["resume", "changed"]),
+    ] {
+        let path = scratch.path().join("changed").join(name);
+        let whole = fs::read(&path).unwrap();
+        replace(&path, "fifo");
+        let ran = ran(arguments);
+        let named = format!("changed/{name}: not a regular file");
+        assert!(ran.code == 2 && ran.stderr.contains(&named), "{arguments:?}: {ran:#?}");
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, &whole).unwrap();
+    }
+    let path = scratch.path().join("changed/spec.yaml");
+    replace(&path, "device");
+    let ran = ran(&["report", "changed"]);
+    let named = "! not shown: changed/spec.yaml: a link, not a regular file";
+    assert!(ran.code == 3 && ran.stderr.contains(named), "{ran:#?}");
+}

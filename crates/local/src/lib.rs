@@ -347,7 +347,7 @@ impl Local {
                 let is_auto = port == Some(Port::Auto) && kept.is_none();
                 let is_ready = index < servers.len();
                 if !is_auto || is_ready || restarted[index] || !ports::was_taken(&lines) {
-                    return Err(stop);
+                    return Err(if is_ready { stop } else { ready::told(stop, service) });
                 }
                 // Its port was taken between the choice and its start: once more, with another.
                 restarted[index] = true;
@@ -749,7 +749,7 @@ fn unready(running: &Running, waiting: &Waiting) -> Stop {
         "`{}` did not become ready in {}: {}{printed}",
         running.replica.name,
         running.replica.service.ready_within.in_words(),
-        waiting.missing()
+        waiting.missing(&running.replica.service)
     ))
 }
 

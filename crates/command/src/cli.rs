@@ -12,7 +12,9 @@ use crate::command::app::App;
 use crate::command::compare::Compare;
 use crate::command::doctor;
 use crate::command::explain::{Advise, Explain};
+use crate::command::list::List;
 use crate::command::manual::{Completions, Man, OF_COMPLETIONS, OF_MAN, OF_SCHEMA};
+use crate::command::open::Open;
 use crate::command::report::Report;
 use crate::command::reproducibility::Reproducibility;
 use crate::command::run::{Clean, Plan, Rerun, Resume, Run};
@@ -52,6 +54,10 @@ pub(crate) enum Command {
     Resume(Resume),
     /// Run the experiment of a results directory once more, into a new one
     Rerun(Rerun),
+    /// List the results in a folder: date, question, answer, validity
+    List(List),
+    /// Write the report of a results directory again, and open it in a browser
+    Open(Open),
     /// Write the report of a results directory again
     Report(Report),
     /// Run a single load, without an experiment file

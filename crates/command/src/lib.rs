@@ -61,6 +61,8 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Plan(arguments) => command::run::plan(&arguments),
         Command::Resume(arguments) => command::run::resume(&arguments),
         Command::Report(arguments) => command::report::report(&arguments),
+        Command::List(arguments) => command::list::list(&arguments),
+        Command::Open(arguments) => command::open::open(&arguments),
         Command::Load(arguments) => generator::load::load(&arguments),
         Command::Merge(arguments) => generator::merge::merge(&arguments),
         Command::Receive(arguments) => generator::receive::receive(&arguments),

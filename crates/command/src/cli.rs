@@ -1,6 +1,6 @@
 //! The commands of the command line. The arguments of each are in its file.
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use generator::join::Join;
 use generator::merge::Merge;
 use generator::options::Load;
@@ -42,6 +42,46 @@ Rates are written 5k/s, lengths of time 10ms, sizes 64KiB.";
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// The options of `load` in its short help, which fits on a screen; `--help` has all of them.
+const OF_A_FIRST_LOAD: [&str; 21] = [
+    "rate",
+    "shape",
+    "closed",
+    "duration",
+    "requests",
+    "warm-up",
+    "connections",
+    "insecure",
+    "method",
+    "header",
+    "header-file",
+    "body",
+    "body-file",
+    "mix",
+    "check",
+    "script",
+    "timeout",
+    "slo",
+    "json",
+    "report",
+    "help",
+];
+
+/// Returns the command line, with the short helps that fit on a screen.
+pub(crate) fn command() -> clap::Command {
+    let short = |argument: Arg| match argument.get_long() {
+        Some(long) if !OF_A_FIRST_LOAD.contains(&long) => argument.hide_short_help(true),
+        _ => argument,
+    };
+    Cli::command().mut_subcommand("load", |load| load.mut_args(short))
+}
+
+/// Reads the arguments of this process.
+pub(crate) fn read() -> Result<Cli, clap::Error> {
+    let mut matches = command().try_get_matches()?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command()))
 }
 
 #[derive(Debug, Subcommand)]

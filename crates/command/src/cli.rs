@@ -9,6 +9,7 @@ use generator::reference::Reference;
 
 use crate::command::analyse::Analyse;
 use crate::command::app::App;
+use crate::command::capacity::Capacity;
 use crate::command::compare::Compare;
 use crate::command::doctor;
 use crate::command::explain::{Advise, Explain};
@@ -26,6 +27,7 @@ pub(crate) const FIRST_STEPS: &str = "\
 benchwright measures networked services, reproducibly.
 
   benchwright run experiments/hello.yaml      an experiment: deploy, load, judge, report
+  benchwright capacity http://127.0.0.1:8080/ --slo 'p99<=50ms'
   benchwright load http://127.0.0.1:8080/ --rate 1k/s
   benchwright receive                         the events of a channel; `join` compares both sides
   benchwright doctor                          is this machine fit to measure?
@@ -100,6 +102,8 @@ pub(crate) enum Command {
     Open(Open),
     /// Write the report of a results directory again
     Report(Report),
+    /// Find the highest load that a service at a URL carries under an SLO
+    Capacity(Box<Capacity>),
     /// Run a single load, without an experiment file
     Load(Box<Load>),
     /// Merge the documents of several loads into one, with the quantiles of all requests

@@ -2,6 +2,7 @@
 
 pub(crate) mod analyse;
 pub(crate) mod app;
+pub(crate) mod capacity;
 pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod explain;

@@ -1,6 +1,9 @@
 //! Short options that other generators have, and that mean something else from one to the next, or are called
 //! otherwise here. Whoever types one is told what to write.
 
+#[cfg(test)]
+mod tests;
+
 /// A short option elsewhere.
 struct Habit {
     letter: char,

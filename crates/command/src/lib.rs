@@ -64,6 +64,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Report(arguments) => command::report::report(&arguments),
         Command::List(arguments) => command::list::list(&arguments),
         Command::Open(arguments) => command::open::open(&arguments),
+        Command::Capacity(arguments) => command::capacity::capacity(&arguments),
         Command::Load(arguments) => generator::load::load(&arguments),
         Command::Merge(arguments) => generator::merge::merge(&arguments),
         Command::Receive(arguments) => generator::receive::receive(&arguments),

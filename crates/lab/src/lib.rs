@@ -38,6 +38,7 @@ pub mod statistics;
 
 pub mod advice;
 pub mod answer;
+pub mod asked;
 pub mod comparison;
 pub mod explanation;
 pub mod past;

@@ -1,6 +1,6 @@
 //! The commands of the command line. The arguments of each are in its file.
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use generator::join::Join;
 use generator::merge::Merge;
 use generator::options::Load;
@@ -9,10 +9,13 @@ use generator::reference::Reference;
 
 use crate::command::analyse::Analyse;
 use crate::command::app::App;
+use crate::command::capacity::Capacity;
 use crate::command::compare::Compare;
 use crate::command::doctor;
 use crate::command::explain::{Advise, Explain};
+use crate::command::list::List;
 use crate::command::manual::{Completions, Man, OF_COMPLETIONS, OF_MAN, OF_SCHEMA};
+use crate::command::open::Open;
 use crate::command::report::Report;
 use crate::command::reproducibility::Reproducibility;
 use crate::command::run::{Clean, Plan, Rerun, Resume, Run};
@@ -24,6 +27,7 @@ pub(crate) const FIRST_STEPS: &str = "\
 benchwright measures networked services, reproducibly.
 
   benchwright run experiments/hello.yaml      an experiment: deploy, load, judge, report
+  benchwright capacity http://127.0.0.1:8080/ --slo 'p99<=50ms'
   benchwright load http://127.0.0.1:8080/ --rate 1k/s
   benchwright receive                         the events of a channel; `join` compares both sides
   benchwright doctor                          is this machine fit to measure?
@@ -42,6 +46,46 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+/// The options of `load` in its short help, which fits on a screen; `--help` has all of them.
+const OF_A_FIRST_LOAD: [&str; 21] = [
+    "rate",
+    "shape",
+    "closed",
+    "duration",
+    "requests",
+    "warm-up",
+    "connections",
+    "insecure",
+    "method",
+    "header",
+    "header-file",
+    "body",
+    "body-file",
+    "mix",
+    "check",
+    "script",
+    "timeout",
+    "slo",
+    "json",
+    "report",
+    "help",
+];
+
+/// Returns the command line, with the short helps that fit on a screen.
+pub(crate) fn command() -> clap::Command {
+    let short = |argument: Arg| match argument.get_long() {
+        Some(long) if !OF_A_FIRST_LOAD.contains(&long) => argument.hide_short_help(true),
+        _ => argument,
+    };
+    Cli::command().mut_subcommand("load", |load| load.mut_args(short))
+}
+
+/// Reads the arguments of this process.
+pub(crate) fn read() -> Result<Cli, clap::Error> {
+    let mut matches = command().try_get_matches()?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command()))
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run an experiment: deploy, load, judge, report
@@ -52,8 +96,14 @@ pub(crate) enum Command {
     Resume(Resume),
     /// Run the experiment of a results directory once more, into a new one
     Rerun(Rerun),
+    /// List the results in a folder: date, question, answer, validity
+    List(List),
+    /// Write the report of a results directory again, and open it in a browser
+    Open(Open),
     /// Write the report of a results directory again
     Report(Report),
+    /// Find the highest load that a service at a URL carries under an SLO
+    Capacity(Box<Capacity>),
     /// Run a single load, without an experiment file
     Load(Box<Load>),
     /// Merge the documents of several loads into one, with the quantiles of all requests

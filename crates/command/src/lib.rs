@@ -5,6 +5,7 @@
 
 mod cli;
 mod command;
+mod habits;
 mod needed;
 mod program;
 mod progress;

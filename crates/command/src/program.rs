@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use console::output::{self, Exit, Failure};
 use console::signals;
 
 use crate::cli::{self, Cli, Command};
-use crate::command;
+use crate::{command, habits};
 
 /// Runs the program by its arguments; returns its exit code.
 pub fn main() -> ExitCode {
@@ -23,7 +23,7 @@ fn run() -> ExitCode {
         let (name, arguments) = original;
         return generator::wrk::wrk(&name, &arguments);
     }
-    let exit = match Cli::try_parse() {
+    let exit = match cli::read() {
         Ok(cli) => dispatch(cli),
         Err(error) => return refuse(&error),
     };
@@ -53,6 +53,9 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Plan(arguments) => command::run::plan(&arguments),
         Command::Resume(arguments) => command::run::resume(&arguments),
         Command::Report(arguments) => command::report::report(&arguments),
+        Command::List(arguments) => command::list::list(&arguments),
+        Command::Open(arguments) => command::open::open(&arguments),
+        Command::Capacity(arguments) => command::capacity::capacity(&arguments),
         Command::Load(arguments) => generator::load::load(&arguments),
         Command::Merge(arguments) => generator::merge::merge(&arguments),
         Command::Receive(arguments) => generator::receive::receive(&arguments),
@@ -80,6 +83,10 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
 /// Prints clap's message and returns the exit code: 0 for help and version, otherwise 2. Without
 /// any argument it shows the first steps.
 fn refuse(error: &clap::Error) -> ExitCode {
+    if let Some(words) = said_otherwise(error) {
+        output::error(&format!("error: {words}"));
+        return ExitCode::from(Exit::Question as u8);
+    }
     match error.kind() {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand if std::env::args_os().len() == 1 => {
             output::error(cli::FIRST_STEPS);
@@ -92,5 +99,20 @@ fn refuse(error: &clap::Error) -> ExitCode {
             let _ = error.print();
             ExitCode::from(code as u8)
         }
+    }
+}
+
+/// Returns the remedy for a short option of another generator on our command line.
+fn said_otherwise(error: &clap::Error) -> Option<String> {
+    let command = std::env::args_os().nth(1)?;
+    foreign_option(error, command.to_str()?)
+}
+
+fn foreign_option(error: &clap::Error, command: &str) -> Option<String> {
+    match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) => {
+            habits::explain(command, option)
+        }
+        _ => None,
     }
 }

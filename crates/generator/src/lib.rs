@@ -2,6 +2,7 @@
 //! makes, receives or joins loads is one file here; the others are the steps that they share.
 #![forbid(unsafe_code)]
 
+pub mod fields;
 pub mod join;
 pub mod load;
 pub mod merge;

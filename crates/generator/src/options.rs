@@ -18,6 +18,13 @@ use results::Slo;
 #[cfg(test)]
 mod tests;
 
+const EXAMPLES: &str = "\
+Examples:
+  benchwright load http://127.0.0.1:8080/ --rate 5k/s --duration 30s
+  benchwright load http://127.0.0.1:8080/ --closed -c 16
+
+`benchwright load --help` has all: arrivals, traces, events, TLS, series, timers, parts.";
+
 /// One of --rate and --closed is required: they answer different questions.
 #[derive(Args, Debug)]
 #[command(args_override_self = true)]
@@ -28,7 +35,8 @@ mod tests;
         Response time counts from the intended start, so a target that stalls cannot hide it.\n\
         --closed is a closed loop: each connection sends its next request after each response. It \
         finds the highest rate, but slows down with the target.",
-    after_help = "Examples:\n  \
+    after_help = EXAMPLES,
+    after_long_help = "Examples:\n  \
         benchwright load http://127.0.0.1:8080/ --rate 5k/s --duration 30s\n  \
         benchwright load http://127.0.0.1:8080/ --closed --connections 16\n  \
         benchwright load http://127.0.0.1:8080/ --rate 1k/s --script mix.lua -- 7\n\n\
@@ -50,8 +58,10 @@ pub struct Load {
     /// Open loop: the rate at which requests start, for example 5k/s, 30/m
     #[arg(long, value_name = "RATE", help_heading = "How much")]
     pub(crate) rate: Option<Rate>,
-    /// Open loop at a rate that changes: holds, ramps (->), spikes, sines and rests, one after the
-    /// other: '1k/s 30s, ->5k/s 60s, spike 20k/s 2s, sine 2k/s..8k/s 1h 24h, rest 8s, 1k/s 30s'
+    /// Open loop at a rate that changes: '1k/s 30s, ->5k/s 60s'
+    ///
+    /// Holds, ramps (->), spikes, sines and rests, one after the other: '1k/s 30s, ->5k/s 60s,
+    /// spike 20k/s 2s, sine 2k/s..8k/s 1h 24h, rest 8s, 1k/s 30s'
     #[arg(long, value_name = "SHAPE", conflicts_with = "rate", help_heading = "How much")]
     pub(crate) shape: Option<Shape>,
     /// Open loop: a list of paces as Knative's performance image has it, requests per second and
@@ -110,7 +120,7 @@ pub struct Load {
     #[arg(long, value_name = "TIME", help_heading = "How much")]
     pub(crate) drain: Option<Nanos>,
     /// Connections, over all targets (with --per-target: of each)
-    #[arg(long, value_name = "N", default_value_t = 64, help_heading = "Where")]
+    #[arg(long, short = 'c', value_name = "N", default_value_t = 64, help_heading = "Where")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) connections: u32,
     /// Addresses to connect to: `all` or the `first` of those that the URL's name has, or a list;
@@ -143,13 +153,18 @@ pub struct Load {
     #[command(flatten)]
     pub(crate) tls: Tls,
     /// The method of every request
-    #[arg(long, value_name = "METHOD", default_value = "GET", help_heading = "What")]
+    #[arg(long, short = 'm', value_name = "METHOD", default_value = "GET", help_heading = "What")]
     pub(crate) method: String,
-    /// A header field, `Name: value`; may be repeated. ${env.NAME} in it stands for a variable of the
-    /// environment: single quotes keep it from the shell, and so from every output
-    #[arg(long, value_name = "FIELD", help_heading = "What")]
+    /// A header field, `Name: value`, for authentication too; may be repeated
+    ///
+    /// For example 'Authorization: Bearer ${env.TOKEN}'. ${env.NAME} stands for a variable of
+    /// the environment: single quotes keep it from the shell, and so a token, a password or a cookie from every
+    /// output
+    #[arg(long, short = 'H', value_name = "FIELD", help_heading = "What")]
     pub(crate) header: Vec<String>,
-    /// A file with a header field on each line, which no output shows; - is standard input
+    /// Header fields that no output shows, from a file: tokens, passwords, cookies
+    ///
+    /// Each line is one field; - is standard input
     #[arg(long, value_name = "FILE", help_heading = "What")]
     pub(crate) header_file: Option<PathBuf>,
     /// A JSON object with the values of ${env.NAME}, {"env.NAME": "…"}, in place of the environment;
@@ -162,16 +177,18 @@ pub struct Load {
     /// The body of every request, from a file
     #[arg(long, value_name = "FILE", conflicts_with = "body", help_heading = "What")]
     pub(crate) body_file: Option<PathBuf>,
-    /// Weighted requests, one JSON object a line; placeholders such as {{int 1 100}} or
-    /// {{row.name}}
+    /// Weighted requests, one JSON object a line
+    ///
+    /// Placeholders in them are for example {{int 1 100}} or {{row.name}}
     #[arg(long, value_name = "FILE", conflicts_with_all = ["script", "body", "body_file", "check"])]
     #[arg(help_heading = "What")]
     pub(crate) mix: Option<PathBuf>,
     /// A table (CSV with a header line) for the placeholders {{row.COLUMN}} of --mix
     #[arg(long, value_name = "FILE", requires = "mix", help_heading = "What")]
     pub(crate) data: Option<PathBuf>,
-    /// Rules that each response must meet: 'status=2xx body~hotel bytes>=10 header:N=V
-    /// json:/pointer=V'
+    /// Rules that each response must meet: 'status=2xx body~hotel'
+    ///
+    /// All of them: 'status=2xx body~hotel bytes>=10 header:N=V json:/pointer=V'
     #[arg(long, value_name = "RULES", conflicts_with = "script", help_heading = "What")]
     pub(crate) check: Option<String>,
     /// Send CloudEvents 1.0, each with the number of its request as id: binary, with attributes as
@@ -206,12 +223,13 @@ pub struct Load {
     /// after the load; may be repeated
     #[arg(long, value_name = "ADDRESS:PORT", requires = "notes", help_heading = "What")]
     pub(crate) compare_clock: Vec<String>,
-    /// A Lua script that makes the requests, with wrk's interface; its arguments follow `--`. Each call into it
-    /// must return within 30 s
+    /// A Lua script with wrk's interface; its arguments follow `--`
+    ///
+    /// It makes the requests. Each call into it must return within 30 s
     #[arg(long, value_name = "FILE", help_heading = "What")]
     pub(crate) script: Option<PathBuf>,
     /// Arguments of the script
-    #[arg(last = true, value_name = "ARGS")]
+    #[arg(last = true, value_name = "ARGS", help_heading = "What")]
     pub(crate) script_arguments: Vec<String>,
     /// A request without a response after this time has failed
     #[arg(long, value_name = "TIME", default_value = "10s", help_heading = "Limits")]
@@ -260,10 +278,12 @@ pub struct Load {
     /// Random seed: the same seed gives the same intended times and the same choices of a script
     #[arg(long, default_value_t = 1, help_heading = "How")]
     pub(crate) seed: u64,
-    /// Objectives: 10ms for the p99, or p99<=10ms,failures<=0.1%. A request that fails or takes
-    /// longer is over the limit. A missed SLO exits with 1, slower responses are not goodput, and a
-    /// tighter SLO allows less lateness of the generator. Without an objective on failures, a load of
-    /// which most requests that ended failed exits with 1, unless a disturbance may have failed them
+    /// Objectives: 10ms for the p99, or p99<=10ms,failures<=0.1%
+    ///
+    /// A request that fails or takes longer is over the limit. A missed SLO exits with 1, slower
+    /// responses are not goodput, and a tighter SLO allows less lateness of the generator. Without an
+    /// objective on failures, a load of which most requests that ended failed exits with 1, unless a
+    /// disturbance may have failed them
     #[arg(long, value_name = "OBJECTIVES", value_delimiter = ',', help_heading = "Results")]
     pub(crate) slo: Vec<Slo>,
     /// End the load as soon as so many requests are over a limit that the SLO is missed whatever
@@ -326,7 +346,7 @@ pub(crate) struct Tls {
     #[arg(long, value_name = "NAME")]
     pub(crate) sni: Option<String>,
     /// Accept any certificate: nothing is verified
-    #[arg(long, conflicts_with = "ca")]
+    #[arg(long, short = 'k', conflicts_with = "ca")]
     pub(crate) insecure: bool,
     /// Use only this version [default: the highest that the target supports]
     #[arg(long = "tls", value_name = "VERSION", value_enum)]

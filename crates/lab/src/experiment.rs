@@ -31,6 +31,7 @@ use crate::trial::{self, Checked, Observation};
 use crate::{Error, Host, judge};
 
 pub use text::{first, plan};
+pub use usual::usually;
 
 mod files;
 mod text;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use measure::{Instant, Nanos};
 use nix::time::{ClockId, clock_gettime};
 
+pub use dates::dated;
 pub(crate) use dates::default_folder;
 
 mod dates;

@@ -26,6 +26,7 @@ pub mod statistics;
 
 pub mod advice;
 pub mod answer;
+pub mod asked;
 pub mod comparison;
 pub mod explanation;
 pub mod past;

@@ -16,6 +16,7 @@ use crate::spec::Resolved;
 
 mod compared;
 mod environment;
+pub mod listed;
 pub(crate) mod provenance;
 
 /// Everything that a directory says of a run, besides the files of its trials.

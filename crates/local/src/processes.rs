@@ -271,7 +271,7 @@ impl Local {
                 let is_auto = port == Some(Port::Auto) && kept.is_none();
                 let is_ready = index < servers.len();
                 if !is_auto || is_ready || restarted[index] || !ports::was_taken(&lines) {
-                    return Err(stop);
+                    return Err(if is_ready { stop } else { ready::told(stop, service) });
                 }
                 // Its port was taken between the choice and its start: once more, with another.
                 restarted[index] = true;

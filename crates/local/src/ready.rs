@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use lab::backend::{Foreign, Service};
+use lab::backend::{Foreign, Service, Stop};
 use lab::host::rest;
 use lab::spec::plain;
 use regex::Regex;
@@ -87,15 +87,38 @@ impl Waiting {
     }
 
     /// Describes the sign that did not come: `it never printed …`
-    pub(super) fn missing(&self) -> String {
+    pub(super) fn missing(&self, service: &Service) -> String {
         match &self.sign {
-            Sign::Line => "it never printed `ready <url>`".to_owned(),
+            Sign::Line => {
+                format!("it never printed `ready <url>`{}", remedy(service).unwrap_or_default())
+            }
             Sign::Port { log: Some(pattern), .. } => {
                 format!("it never printed a line that `{pattern}` matches")
             }
             Sign::Port { port, .. } => format!("it accepts no connection at port {port}"),
         }
     }
+}
+
+/// Returns the end of a component that was never ready, with the remedy if it may not know our option.
+pub(super) fn told(stop: Stop, service: &Service) -> Stop {
+    match (stop, remedy(service)) {
+        (Stop::Died { component, why, last_lines }, Some(remedy)) => {
+            Stop::Died { component, why: format!("{why} before it was ready{remedy}"), last_lines }
+        }
+        (stop, _) => stop,
+    }
+}
+
+/// Returns what to write for a program that knows nothing of us; `None` for our own ones, and for a component whose
+/// command or spec says where it listens.
+fn remedy(service: &Service) -> Option<String> {
+    let is_own = service.command.first().is_some_and(|program| program == "benchwright");
+    (service.takes_listen() && !is_own).then(|| {
+        "; we appended `--listen ADDRESS:PORT` to its command, and await its line `ready <url>`: if it knows \
+         neither, write `port: auto` beside its command, and ${port} where the command names the port"
+            .to_owned()
+    })
 }
 
 /// Returns the server of a URL that a component printed. It must be a place on this host, since its load must

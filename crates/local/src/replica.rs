@@ -153,6 +153,6 @@ pub(crate) fn unready(running: &Running, waiting: &Waiting) -> Stop {
         "`{}` did not become ready in {}: {}{printed}",
         running.replica.name,
         running.replica.service.ready_within.in_words(),
-        waiting.missing()
+        waiting.missing(&running.replica.service)
     ))
 }

@@ -475,7 +475,7 @@ fn a_component_that_never_becomes_ready_is_shown_with_its_output() {
     let text = Stage::text("echo store: permission denied; sleep 60");
     let why = stage.no_answer(&stage.read(&text.replace("within: 30s", "within: 2s")));
     expect![[r#"
-        `server` did not become ready in 2 s: it never printed `ready <url>`
+        `server` did not become ready in 2 s: it never printed `ready <url>`; we appended `--listen ADDRESS:PORT` to its command, and await its line `ready <url>`: if it knows neither, write `port: auto` beside its command, and ${port} where the command names the port
           its last output:
             store: permission denied"#]]
     .assert_eq(&why);
@@ -489,7 +489,7 @@ fn a_component_that_ends_before_it_is_ready_is_shown_with_its_end() {
     let stage = Stage::new("");
     let why = stage.no_answer(&stage.read(&Stage::text("echo no disk >&2; exit 3")));
     expect![[r#"
-        `server` ended with exit code 3
+        `server` ended with exit code 3 before it was ready; we appended `--listen ADDRESS:PORT` to its command, and await its line `ready <url>`: if it knows neither, write `port: auto` beside its command, and ${port} where the command names the port
           its last output:
             no disk"#]]
     .assert_eq(&why);

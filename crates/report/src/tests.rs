@@ -43,7 +43,7 @@ pub(crate) fn words(page: &str) -> String {
 #[test]
 fn a_sample_page_is_written_on_request() {
     let fixture = Fixture::sweep();
-    let path = write(&fixture.directory, None).unwrap();
+    let path = write(&fixture.directory, None).unwrap().path;
     let page = fs::read(&path).unwrap();
     assert_eq!(page, render(&fixture.directory, None).unwrap().into_bytes());
     assert!(path.ends_with("report.html"));

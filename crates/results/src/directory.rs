@@ -72,6 +72,13 @@ pub struct Error {
     problem: String,
 }
 
+impl Error {
+    /// The problem without the path.
+    pub fn problem(&self) -> &str {
+        &self.problem
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.path.display(), self.problem)

@@ -102,6 +102,11 @@ impl Secrets {
         }
     }
 
+    /// Sets the value of a reference, whatever the environment has.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.values.insert(name.to_owned(), Some(value.to_owned()));
+    }
+
     /// Keeps a secret that was written plainly; returns the reference to put in its place. Equal
     /// values have one reference.
     pub fn keep(&mut self, value: &str) -> String {

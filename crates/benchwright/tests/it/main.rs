@@ -9,6 +9,7 @@ mod tls_peer;
 
 mod answers;
 mod arrivals;
+mod capacity;
 mod dashboard;
 mod doctor;
 mod editor;

@@ -191,3 +191,57 @@ fn a_spec_has_the_same_choices() {
         io.to_string().parse::<Choice>().unwrap();
     }
 }
+
+#[test]
+fn the_short_help_of_a_load_fits_on_a_screen_and_the_long_one_has_all() {
+    let mut cli = command().term_width(100);
+    cli.build();
+    let mut load = cli.find_subcommand("load").unwrap().clone().term_width(100);
+    let short = load.render_help().to_string();
+    let lines = short.lines().count();
+    assert!(lines <= 50, "{lines} lines:\n{short}");
+    for shown in OF_A_FIRST_LOAD {
+        assert!(short.contains(&format!("--{shown}")), "{shown}:\n{short}");
+    }
+    let long = load.render_long_help().to_string();
+    for option in options().filter(|option| option.name.starts_with("--")) {
+        assert!(long.contains(option.name), "{}", option.name);
+    }
+}
+
+/// Whoever looks for the way to log in searches the help for one of these words.
+#[test]
+fn searching_the_help_for_a_login_finds_the_options_for_it() {
+    let mut cli = command().term_width(100);
+    cli.build();
+    for name in ["load", "capacity"] {
+        let mut command = cli.find_subcommand(name).unwrap().clone().term_width(100);
+        for help in [command.render_help(), command.render_long_help()] {
+            let help = help.to_string().to_lowercase();
+            for word in ["cookie", "token", "auth", "password"] {
+                assert!(help.contains(word), "{name}: {word}:\n{help}");
+            }
+        }
+    }
+}
+
+#[test]
+fn short_options_mean_what_they_mean_in_oha_and_wrk() {
+    let words = ["benchwright", "load", "http://h/", "--closed", "-c8", "-k", "-mPUT", "-HA: b"];
+    assert!(matches!(Cli::try_parse_from(words).unwrap().command, Command::Load(_)));
+    let words =
+        ["benchwright", "capacity", "https://h/", "--slo", "9ms", "-c8", "-k", "-mPUT", "-HA: b"];
+    assert!(matches!(Cli::try_parse_from(words).unwrap().command, Command::Capacity(_)));
+}
+
+#[test]
+fn a_mistyped_word_is_guessed() {
+    let told = |words: &[&str]| {
+        let words = std::iter::once("benchwright").chain(words.iter().copied());
+        command().try_get_matches_from(words).unwrap_err().to_string()
+    };
+    assert!(told(&["laod", "http://h/"]).contains("'load'"));
+    assert!(told(&["capactiy"]).contains("'capacity'"));
+    assert!(told(&["load", "http://h/", "--conections", "3"]).contains("'--connections'"));
+    assert!(told(&["run", "a.yaml", "--profil", "ci"]).contains("'--profile'"));
+}

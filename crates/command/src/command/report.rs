@@ -1,6 +1,6 @@
 //! `benchwright report`: writes a results directory as a page.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ::report::Written;
 use clap::Args;
@@ -21,19 +21,26 @@ pub(crate) struct Report {
 }
 
 pub(crate) fn report(arguments: &Report) -> Result<Exit, Failure> {
-    let directory = Directory::open(&arguments.directory).map_err(Failure::question)?;
+    let (path, exit) = write(&arguments.directory)?;
+    output::result(&format!("{}\n", path.display()))?;
+    Ok(exit)
+}
+
+/// Writes the report of a results directory again and says what it lacks; returns its path, and the exit code that
+/// tells of what it lacks.
+pub(super) fn write(path: &Path) -> Result<(PathBuf, Exit), Failure> {
+    let directory = Directory::open(path).map_err(Failure::question)?;
     let kept = directory.answer().map_err(Failure::question)?;
     // The report of a run that has not ended, or whose evidence cannot be read any more, shows what is known
     // so far; without a readable spec it shows less.
-    let answer = match Past::read(&arguments.directory) {
+    let answer = match Past::read(path) {
         Ok(past) if kept.is_none() || past.lacks_evidence() => Some(past.answer()),
         Ok(_) | Err(_) => None,
     };
-    let Written { path, unread, problems, lacks_evidence } =
+    let Written { path: page, unread, problems, lacks_evidence } =
         ::report::write(&directory, answer).map_err(Failure::question)?;
-    let name = arguments.directory.display().to_string();
+    let name = path.display().to_string();
     unread::lines(&name, &unread).iter().for_each(|line| output::error(line));
     problems.iter().for_each(|problem| output::error(&format!("! not shown: {problem}")));
-    output::result(&format!("{}\n", path.display()))?;
-    Ok(unread::exit(lacks_evidence || !problems.is_empty()))
+    Ok((page, unread::exit(lacks_evidence || !problems.is_empty())))
 }

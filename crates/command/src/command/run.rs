@@ -128,13 +128,13 @@ pub(crate) fn rerun(arguments: &Rerun) -> Result<Exit, Failure> {
     conclude(ended, arguments.watched.json)
 }
 
-fn out(arguments: &Out) -> experiment::Out {
+pub(super) fn out(arguments: &Out) -> experiment::Out {
     let readers = if arguments.shared { Readers::Shared } else { Readers::Owner };
     experiment::Out { path: arguments.out.clone(), readers }
 }
 
 /// Lets an experiment run while its events are shown.
-fn watched(
+pub(super) fn watched(
     shown: &Watched,
     work: impl FnOnce(&Host, Backends<'_>, &mut dyn Progress) -> Result<Ended, Error>,
 ) -> Result<Result<Ended, Error>, Failure> {
@@ -194,7 +194,7 @@ pub(super) fn resolve(arguments: &Plan) -> Result<spec::Resolved, Failure> {
 
 /// Writes the report, then the answer with the report's path in it, and last prints on stderr why a
 /// run has no answer.
-fn conclude(ended: Result<Ended, lab::Error>, json: bool) -> Result<Exit, Failure> {
+pub(super) fn conclude(ended: Result<Ended, lab::Error>, json: bool) -> Result<Exit, Failure> {
     let mut ended = ended.map_err(failed)?;
     output::clear();
     ended.answer.report = Some(report(&ended).map_err(Failure::no_answer)?);

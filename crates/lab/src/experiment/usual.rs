@@ -65,6 +65,13 @@ impl Usual {
     }
 }
 
+/// Returns the usual number of trials of an experiment and their time on a quiet machine; `None` if nothing is known
+/// of them.
+pub fn usually(resolved: &Resolved) -> anyhow::Result<Option<(u64, Nanos)>> {
+    let usual = of_plan(&Plan::of(resolved)?);
+    Ok(usual.map(|Usual { trials, time }| (trials, time)))
+}
+
 /// Returns the sum of all strands, with the starts of their systems; `None` if nothing is known of one of
 /// them.
 pub(super) fn of_plan(plan: &Plan) -> Option<Usual> {

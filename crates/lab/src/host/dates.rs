@@ -18,6 +18,15 @@ pub(crate) fn default_folder(name: &str) -> PathBuf {
         .expect("some number is free")
 }
 
+/// Returns a date and time of day for people, in universal time: `2026-11-21 09:42`
+pub fn dated(unix_seconds: u64) -> String {
+    let date = date(unix_seconds);
+    match date.rsplit_once('-') {
+        Some((day, time)) if time.len() == 4 => format!("{day} {}:{}", &time[..2], &time[2..]),
+        _ => date,
+    }
+}
+
 /// Formats a civil date and time of day (Hinnant's algorithm, proleptic Gregorian).
 fn date(unix_seconds: u64) -> String {
     let days = (unix_seconds / 86_400) as i64 + 719_468;

@@ -28,7 +28,11 @@ fn a_component_is_ready_when_it_prints_its_url() {
     assert!(stderr.is_none());
     print("starting\n", stdout.as_ref());
     assert_eq!(waiting.poll(), None);
-    assert_eq!(waiting.missing(), "it never printed `ready <url>`");
+    let missing = waiting.missing(&service(None));
+    assert!(
+        missing.starts_with("it never printed `ready <url>`; we appended `--listen"),
+        "{missing}"
+    );
     // However much it prints, only the first of these is kept.
     print(&"starting\n".repeat(10_000), stdout.as_ref());
     print("ready http://127.0.0.1:9/ \n", stdout.as_ref());
@@ -45,7 +49,10 @@ fn a_foreign_program_is_ready_when_all_its_signs_are_there() {
         let (mut waiting, lines) = foreign(true, Some("^ready in \\d+ s$"), port);
         print("loading\n", lines[stream].as_ref());
         assert_eq!(waiting.poll(), None);
-        assert_eq!(waiting.missing(), "it never printed a line that `^ready in \\d+ s$` matches");
+        assert_eq!(
+            waiting.missing(&service(None)),
+            "it never printed a line that `^ready in \\d+ s$` matches"
+        );
         print("ready in 3 s\n", lines[stream].as_ref());
         assert_eq!(waiting.poll(), Some(format!("redis://127.0.0.1:{port}")));
     }
@@ -54,7 +61,7 @@ fn a_foreign_program_is_ready_when_all_its_signs_are_there() {
     let (mut waiting, lines) = foreign(true, None, port);
     assert!(lines.iter().all(Option::is_none));
     assert_eq!(waiting.poll(), None);
-    assert_eq!(waiting.missing(), format!("it accepts no connection at port {port}"));
+    assert_eq!(waiting.missing(&service(None)), format!("it accepts no connection at port {port}"));
     let (mut waiting, _) = foreign(false, None, port);
     assert_eq!(waiting.poll(), Some(format!("redis://127.0.0.1:{port}")));
 }
@@ -97,4 +104,27 @@ fn a_component_has_the_scheme_that_the_spec_states() {
     assert_eq!(checked("redis://127.0.0.1:1"), Ok("redis://127.0.0.1:1".to_owned()));
     let why = "its `scheme` in the spec is redis; write scheme: kv".to_owned();
     assert_eq!(checked("kv://127.0.0.1:1"), Err(why));
+}
+
+#[test]
+fn only_a_program_that_got_our_option_is_told_of_it() {
+    let died = |service: &Service| {
+        let stop =
+            Stop::Died { component: "a".to_owned(), why: "ended".to_owned(), last_lines: vec![] };
+        match told(stop, service) {
+            Stop::Died { why, .. } => why,
+            other => panic!("{other:?}"),
+        }
+    };
+    let of = |command: &[&str]| {
+        let command = command.iter().map(|word| (*word).to_owned()).collect();
+        Service { command, foreign: None, ..server("") }
+    };
+    let theirs = died(&of(&["./svc", "-x"]));
+    assert!(theirs.contains("before it was ready; we appended `--listen"), "{theirs}");
+    assert!(theirs.contains("write `port: auto` beside its command, and ${port}"), "{theirs}");
+    assert_eq!(died(&of(&["./svc", "--at=${listen}"])), "ended");
+    assert_eq!(died(&of(&["benchwright", "reference"])), "ended");
+    let foreign = Foreign { port: Port::Auto, tcp: true, log: None };
+    assert_eq!(died(&Service { foreign: Some(foreign), ..of(&["./svc"]) }), "ended");
 }

@@ -1,0 +1,66 @@
+use std::collections::BTreeMap;
+use std::fs;
+
+use clap::{Arg, CommandFactory, Parser};
+
+use super::*;
+use crate::cli::{Cli, Command};
+
+fn read(arguments: &[&str]) -> Capacity {
+    let first = ["benchwright", "capacity", "http://127.0.0.1:8080/"];
+    let cli = Cli::try_parse_from(first.iter().chain(arguments)).unwrap_or_else(|e| panic!("{e}"));
+    match cli.command {
+        Command::Capacity(capacity) => *capacity,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_load_has_too_is_spelled_as_there() {
+    let cli = Cli::command();
+    let spelled = |name: &str| -> BTreeMap<String, (Option<char>, Option<String>)> {
+        let command = cli.find_subcommand(name).unwrap();
+        let one = |argument: &Arg| {
+            let value = argument.get_value_names().map(|names| names[0].to_string());
+            Some((argument.get_long()?.to_owned(), (argument.get_short(), value)))
+        };
+        command.get_arguments().filter_map(one).collect()
+    };
+    let (load, capacity) = (spelled("load"), spelled("capacity"));
+    let both: Vec<&String> = capacity.keys().filter(|name| load.contains_key(*name)).collect();
+    assert!(15 < both.len(), "{both:?}");
+    // Of an experiment, `--json` is a flag, as it is of `run`.
+    for name in both.into_iter().filter(|name| *name != "json") {
+        assert_eq!(capacity[name], load[name], "--{name}");
+    }
+}
+
+#[test]
+fn without_an_slo_there_is_no_question() {
+    let error = Cli::try_parse_from(["benchwright", "capacity", "http://h/"]).unwrap_err();
+    assert!(error.to_string().contains("--slo <OBJECTIVES>"), "{error}");
+}
+
+#[test]
+fn the_header_file_is_secret_as_a_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("fields");
+    fs::write(&file, "X-Team: seven\n").unwrap();
+    let file = file.display().to_string();
+    let arguments = read(&["--slo", "50ms", "-H", "Accept: a", "--header-file", &file]);
+    let headers = asked(&arguments).unwrap().headers;
+    let secret: Vec<(&str, bool)> =
+        headers.iter().map(|field| (&*field.name, field.is_secret)).collect();
+    assert_eq!(secret, [("Accept", false), ("X-Team", true)]);
+}
+
+#[test]
+fn an_experiment_is_saved_in_a_new_file_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.yaml");
+    save(&file, "name: a\n").unwrap();
+    assert_eq!(fs::read_to_string(&file).unwrap(), "name: a\n");
+    let refused = save(&file, "name: b\n").unwrap_err().to_string();
+    assert!(refused.contains("there is such a file; name a new one"), "{refused}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "name: a\n");
+}

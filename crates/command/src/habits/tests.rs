@@ -1,0 +1,55 @@
+use clap::{CommandFactory, Parser};
+
+use super::*;
+use crate::cli::Cli;
+use crate::foreign_option;
+
+#[test]
+fn an_option_that_differs_elsewhere_is_named_with_all_its_meanings_and_ours() {
+    let told = |arguments: &[&str]| {
+        let words = std::iter::once("benchwright").chain(arguments.iter().copied());
+        let error = Cli::try_parse_from(words).unwrap_err();
+        foreign_option(&error, arguments[0])
+    };
+    assert_eq!(
+        told(&["load", "http://h/", "--rate", "1/s", "-d", "30s"]).unwrap(),
+        "`-d` is the duration in wrk, and the body of the requests in oha, hey and curl; here write `--duration 30s` \
+         or `--body TEXT`"
+    );
+    assert!(told(&["load", "-t4", "http://h/"]).unwrap().contains("threads in wrk"));
+    assert!(told(&["capacity", "http://h/", "--slo", "5ms", "-t4"]).unwrap().contains("--timeout"));
+    assert_eq!(told(&["capacity", "http://h/", "--slo", "5ms", "-n", "9"]), None);
+    assert_eq!(told(&["load", "http://h/", "--nonsense"]), None);
+    assert_eq!(told(&["doctor", "-d"]), None);
+}
+
+#[test]
+fn no_habit_is_an_option_of_ours() {
+    let mut cli = Cli::command();
+    cli.build();
+    for name in ["load", "capacity"] {
+        let command = cli.find_subcommand(name).unwrap();
+        let ours: Vec<char> = command.get_arguments().filter_map(clap::Arg::get_short).collect();
+        let both = HABITS.iter().filter(|habit| ours.contains(&habit.letter));
+        assert_eq!(both.map(|habit| habit.letter).collect::<String>(), "", "{name}");
+    }
+}
+
+#[test]
+fn each_option_that_is_advised_exists() {
+    let mut cli = Cli::command();
+    cli.build();
+    for habit in HABITS {
+        for (name, advised) in [("load", habit.load), ("capacity", habit.capacity)] {
+            let command = cli.find_subcommand(name).unwrap();
+            let mut words = advised.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
+            let known = |option: &str| {
+                let mut all = command.get_arguments();
+                all.any(|argument| argument.get_long() == Some(option))
+            };
+            let missing =
+                words.find(|word| word.strip_prefix("--").is_some_and(|name| !known(name)));
+            assert_eq!(missing, None, "{name}: {advised}");
+        }
+    }
+}

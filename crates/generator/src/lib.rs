@@ -5,6 +5,7 @@
 pub mod join;
 pub mod load;
 pub mod merge;
+pub mod mix_check;
 pub mod options;
 pub mod receive;
 pub mod reference;

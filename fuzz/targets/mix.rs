@@ -1,14 +1,14 @@
 //! Arbitrary mixes, each with its table of data after a NUL byte: a valid mix makes one valid HTTP
-//! request at a time, and checks that can judge any response.
+//! request at a time, and checks that can judge any response. Its sessions go on as long as they can.
 #![no_main]
 
 use std::io;
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use load::Label;
-use load::driver::http1::{HttpWorkload, Origin, Outgoing, Response, Wanted};
-use mix::{Data, Mix, Mixed, Pool, Source};
+use load::driver::http1::{Response, HttpWorkload, Origin, Outgoing, Wanted};
+use load::{Label, Session};
+use mix::{Data, Journeys, Mix, Mixed, Pool, Source};
 use wire::http1::{RequestDecoder, RequestEvent};
 
 fuzz_target!(|text: &str| {
@@ -25,17 +25,22 @@ fuzz_target!(|text: &str| {
 
 fn make(mix: &Arc<Mix>) {
     let pool = Pool { seed: 1, target: 0, connections_before: 0 };
-    let mut workload = Mixed::new(mix, pool, || 1_700_000_000_000);
+    let clock = || 1_700_000_000_000;
+    let mut workload: Box<dyn HttpWorkload> = match mix.has_sessions() {
+        true => Box::new(Journeys::new(mix, pool, clock)),
+        false => Box::new(Mixed::new(mix, pool, clock)),
+    };
+    let session = if mix.has_sessions() { Session(0) } else { Session::NONE };
     for number in 0..8 {
         let (mut wire, mut expected) = (Vec::new(), Vec::new());
         let label = Label::NONE;
         let mut request = Outgoing { wire: &mut wire, expected: &mut expected, label };
-        let origin = Origin { number, label, connection: 0 };
+        let origin = Origin { number, label, session, connection: 0 };
         workload.next(origin, &mut request).expect("a mix has no script that could fail");
         assert_eq!(requests(&wire), 1, "{}", wire.escape_ascii());
         let answer = Response {
             status: 200,
-            head: b"HTTP/1.1 200 OK\r\nContent-Type: a\r\n\r\n",
+            head: b"HTTP/1.1 200 OK\r\nContent-Type: a\r\nSet-Cookie: b=c\r\n\r\n",
             body: br#"{"a":[1,{"b":null}]}"#,
             body_length: 20,
             connection: 0,
@@ -44,7 +49,9 @@ fn make(mix: &Arc<Mix>) {
         if Wanted::Pieces <= workload.wanted(0, answer.tag) {
             answer.body.chunks(7).for_each(|piece| workload.took(0, answer.tag, piece));
         }
-        workload.answered(&answer).expect("a mix has no script that could fail");
+        let judged = workload.answered(&answer);
+        let (outcome, _) = judged.expect("a mix has no script that could fail");
+        workload.follow(session, outcome);
     }
 }
 

@@ -3,6 +3,7 @@
 use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use generator::join::Join;
 use generator::merge::Merge;
+use generator::mix_check;
 use generator::options::Load;
 use generator::receive::Receive;
 use generator::reference::Reference;
@@ -108,6 +109,8 @@ pub(crate) enum Command {
     Load(Box<Load>),
     /// Merge the documents of several loads into one, with the quantiles of all requests
     Merge(Merge),
+    /// Check a file of requests (`load --mix`), and show what it would send
+    Mix(mix_check::Command),
     /// Receive events as a subscriber of a channel, and note each arrival
     Receive(Receive),
     /// Join the notes of senders and receivers of events: delivery times, losses, duplicates

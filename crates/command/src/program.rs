@@ -58,6 +58,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Capacity(arguments) => command::capacity::capacity(&arguments),
         Command::Load(arguments) => generator::load::load(&arguments),
         Command::Merge(arguments) => generator::merge::merge(&arguments),
+        Command::Mix(arguments) => generator::mix_check::mix(&arguments),
         Command::Receive(arguments) => generator::receive::receive(&arguments),
         Command::Join(arguments) => generator::join::join(&arguments),
         Command::Rerun(arguments) => command::run::rerun(&arguments),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use load::Outcome;
+use load::driver::Arrivals;
 use load::measurement::{Measurement, Plan, Taken};
 use load::observe::{Group, Interval, Part, Reasons};
 use load::pacing::{Pacing, Sharing};
@@ -11,6 +12,7 @@ use load::validity::{self, GateName, Judgement};
 use measure::pace::{Portion, Segment};
 use measure::{Histogram, Nanos};
 use results::load as document;
+use results::sessions::{self, Broken, Sessions};
 use results::slo::Slo;
 use results::{Load, Times, failing, little};
 
@@ -44,12 +46,19 @@ pub(crate) fn of(
     let mut total = Part::default();
     measurement.parts.iter().for_each(|part| total.add(part));
     let count = targets.len() as f64;
-    let asked = live::asked(plan);
-    let asked_of_each = match plan.pacing {
+    let arriving = live::arriving(plan);
+    let arriving_of_each = match plan.pacing {
         Pacing::Open { sharing: Sharing::Each, .. } => live::asked_of_process(plan),
-        _ => asked.map(|rate| rate / count),
+        _ => arriving.map(|rate| rate / count),
     };
-    let all = part(&total, asked, length);
+    let are_sessions = plan.arrivals == Some(Arrivals::Sessions);
+    let part_of = |figures: &Part, arriving: Option<f64>| {
+        let asked = arriving.filter(|_| !are_sessions);
+        let of_sessions = arriving.filter(|_| are_sessions);
+        let sessions = sessions(figures, of_sessions, context.labels);
+        document::Part { sessions, ..part(figures, asked, length) }
+    };
+    let all = part_of(&total, arriving);
     let mut load = Load {
         schema: document::SCHEMA.to_owned(),
         version: format!("benchwright {}", env!("CARGO_PKG_VERSION")),
@@ -62,6 +71,7 @@ pub(crate) fn of(
         ended: ended(measurement),
         failures: Vec::new(),
         pacing: pacing(plan),
+        arrivals: arrivals(plan),
         connections: Some(document::Connections {
             asked: measurement.connections_asked,
             reached: measurement.connections_reached,
@@ -81,7 +91,7 @@ pub(crate) fn of(
             .map(|(target, figures)| document::Target {
                 url: target.url.clone(),
                 path: context.has_one_path.then(|| target.path.clone()),
-                part: part(figures, asked_of_each, length),
+                part: part_of(figures, arriving_of_each),
             })
             .collect(),
         events: None,
@@ -106,10 +116,11 @@ pub(crate) fn of(
         },
         findings: Vec::new(),
         warnings: judgement.warnings.clone(),
-        slo: results::verdict::judge(context.slo, &all),
+        slo: None,
         total: all,
         wrk: None,
     };
+    load.slo = results::verdict::of_load(context.slo, &load);
     load.failures = failing::of(&load);
     let answers_most = 0 < load.total.counts.ok && !failing::is_missed(&load, &[]);
     let saturation = judgement.saturation.iter().filter(|_| answers_most);
@@ -182,6 +193,39 @@ fn pacing(plan: &Plan) -> document::Pacing {
     }
 }
 
+/// What the arrivals of an open loop are: requests, unless a mix makes them sessions.
+fn arrivals(plan: &Plan) -> Option<sessions::Arrivals> {
+    match (&plan.pacing, plan.arrivals) {
+        (Pacing::Closed { .. }, _) => None,
+        (Pacing::Open { .. }, Some(Arrivals::Sessions)) => Some(sessions::Arrivals::Sessions),
+        (Pacing::Open { .. }, Some(Arrivals::Requests) | None) => {
+            Some(sessions::Arrivals::Requests)
+        }
+    }
+}
+
+fn sessions(part: &Part, asked: Option<f64>, labels: &[String]) -> Option<Sessions> {
+    let figures = part.sessions.as_ref()?;
+    let mut sessions = Sessions {
+        asked_per_s: asked,
+        started: figures.started,
+        completed: figures.completed,
+        unfinished: figures.unfinished,
+        requests: figures.requests,
+        broken: Vec::new(),
+        time: Times::of(&figures.time),
+    };
+    for (label, outcome, why, count) in figures.broken() {
+        sessions.add_broken(Broken {
+            at: labels.get(usize::from(label.0)).cloned(),
+            outcome: outcome.name().to_owned(),
+            reason: Some(why).filter(|why| !why.is_empty()),
+            sessions: count,
+        });
+    }
+    Some(sessions)
+}
+
 fn part(part: &Part, asked: Option<f64>, length: Nanos) -> document::Part {
     let seconds = length.as_secs_f64();
     let rate = |count: u64| if 0.0 < seconds { count as f64 / seconds } else { 0.0 };
@@ -208,6 +252,7 @@ fn part(part: &Part, asked: Option<f64>, length: Nanos) -> document::Part {
             goodput: rate(part.good_inside),
         },
         operations: operations(part, rate),
+        sessions: None,
         redirected: Some(part.redirected).filter(|count| 0 < *count),
         in_progress: (0.0 < seconds).then(|| part.in_progress.as_secs_f64() / seconds),
         outcomes: outcomes(&part.outcomes),

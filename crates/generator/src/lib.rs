@@ -6,6 +6,7 @@ pub mod fields;
 pub mod join;
 pub mod load;
 pub mod merge;
+pub mod mix_check;
 pub mod options;
 pub mod receive;
 pub mod reference;

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
 
-use load::driver::Outcome;
+use load::driver::{Arrivals, Outcome};
 use load::measurement::Plan;
 use load::observe::Live as Ended;
 use load::pacing::{Pacing, Sharing};
@@ -165,8 +165,14 @@ fn line(plan: &Plan, tick: &Tick) -> String {
     }
 }
 
-/// Returns the mean rate that this part of the load has in the measurement, over all targets.
+/// Returns the mean rate of requests that this part of the load asks for in the measurement, over all
+/// targets. With sessions as arrivals nobody asks for one.
 pub(crate) fn asked(plan: &Plan) -> Option<f64> {
+    arriving(plan).filter(|_| plan.arrivals != Some(Arrivals::Sessions))
+}
+
+/// Returns the mean rate of arrivals that this part of the load has in the measurement, over all targets.
+pub(crate) fn arriving(plan: &Plan) -> Option<f64> {
     let processes = match plan.pacing {
         Pacing::Open { sharing: Sharing::Each, .. } => plan.targets,
         _ => 1,

@@ -14,7 +14,7 @@ use load::shard::Unopened;
 use load::validity::{self, Besides};
 use measure::Quantile;
 use net::{Address, Closed, Endpoint};
-use results::{Secrets, regular};
+use results::{Secrets, Slo, regular};
 use script::{Compatibility, ScriptSet};
 
 use self::plan::{plan, share};
@@ -58,6 +58,15 @@ fn make(arguments: &Load, secrets: &mut Secrets) -> Result<Exit, Failure> {
         Some(wanted) => Workload::events(wanted, headers),
         None => Workload::new(requested(arguments, headers, secrets)?)?,
     };
+    let labels = secret::labels(labels(&workload, &plan.pacing));
+    check_labels(&arguments.slo, &labels).map_err(Failure::question)?;
+    if let Some(arrivals) = workload.sessions() {
+        plan.arrivals = Some(arrivals);
+        if arrivals == load::driver::Arrivals::Sessions {
+            // How many requests the sessions will have, and so how many may be over, is not known before.
+            plan.enough.clear();
+        }
+    }
     if arguments.dry_run {
         workload.check(&targets)?;
         return Ok(Exit::Answered);
@@ -71,7 +80,6 @@ fn make(arguments: &Load, secrets: &mut Secrets) -> Result<Exit, Failure> {
     let notices = script_set.as_ref().map_or(&[][..], ScriptSet::notices);
     let shown = notices.iter().map(|notice| secrets.redact(notice));
     shown.for_each(|notice| output::error(&format!("notice: {notice}")));
-    let labels = secret::labels(labels(&workload, &plan.pacing));
     let mut outputs = Outputs::of(arguments, labels.clone()).map_err(question)?;
     let stop = console::signals::interrupted();
 
@@ -146,6 +154,21 @@ fn headline(arguments: &Load, targets: &[Target]) -> String {
         _ => format!("{} connections", arguments.connections),
     };
     format!("{} · {connections}", urls.join(" "))
+}
+
+/// Checks that the labels of objectives are those of requests.
+fn check_labels(slos: &[Slo], labels: &[String]) -> Result<(), String> {
+    let mut of_labels = slos.iter().filter_map(Slo::label);
+    match of_labels.find(|label| !labels.iter().any(|known| known == label)) {
+        None => Ok(()),
+        Some(label) if labels.is_empty() => Err(format!(
+            "--slo: no request has the label `{label}`: requests get labels by --mix or --trace"
+        )),
+        Some(label) => Err(format!(
+            "--slo: no request has the label `{label}`; write one of {}",
+            labels.join(", ")
+        )),
+    }
 }
 
 /// The names of the labels: the mix's, or else the trace's.

@@ -109,7 +109,7 @@ pub struct Load {
     /// Time to measure [default: 10s, or until --requests are answered]
     #[arg(long, value_name = "TIME", help_heading = "How much")]
     pub(crate) duration: Option<Nanos>,
-    /// End after this many answered requests
+    /// End after this many answered requests, or sessions of a mix that has some
     #[arg(long, value_name = "N", help_heading = "How much")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) requests: Option<u64>,
@@ -177,9 +177,10 @@ pub struct Load {
     /// The body of every request, from a file
     #[arg(long, value_name = "FILE", conflicts_with = "body", help_heading = "What")]
     pub(crate) body_file: Option<PathBuf>,
-    /// Weighted requests, one JSON object a line
+    /// Weighted requests, one JSON object a line, and sessions of users who log in first
     ///
-    /// Placeholders in them are for example {{int 1 100}} or {{row.name}}
+    /// Placeholders in them are for example {{int 1 100}} or {{row.name}}; `benchwright mix check` shows the
+    /// requests
     #[arg(long, value_name = "FILE", conflicts_with_all = ["script", "body", "body_file", "check"])]
     #[arg(help_heading = "What")]
     pub(crate) mix: Option<PathBuf>,
@@ -278,12 +279,12 @@ pub struct Load {
     /// Random seed: the same seed gives the same intended times and the same choices of a script
     #[arg(long, default_value_t = 1, help_heading = "How")]
     pub(crate) seed: u64,
-    /// Objectives: 10ms for the p99, or p99<=10ms,failures<=0.1%
+    /// Objectives: 10ms for the p99, or p99<=10ms,failures<=0.1%, or login.p99<=10ms of a label
     ///
     /// A request that fails or takes longer is over the limit. A missed SLO exits with 1, slower
     /// responses are not goodput, and a tighter SLO allows less lateness of the generator. Without an
     /// objective on failures, a load of which most requests that ended failed exits with 1, unless a
-    /// disturbance may have failed them
+    /// disturbance may have failed them. With a label before it, an objective is of these requests
     #[arg(long, value_name = "OBJECTIVES", value_delimiter = ',', help_heading = "Results")]
     pub(crate) slo: Vec<Slo>,
     /// End the load as soon as so many requests are over a limit that the SLO is missed whatever

@@ -103,6 +103,14 @@ pub(super) fn hide(document: &mut results::Load, secrets: &Secrets) {
             *reasons.entry(secrets.redact(&why)).or_default() += count;
         }
     }
+    let parts = document.targets.iter_mut().map(|target| &mut target.part);
+    for part in parts.chain([&mut document.total]) {
+        let Some(sessions) = &mut part.sessions else { continue };
+        for mut broken in std::mem::take(&mut sessions.broken) {
+            broken.reason = broken.reason.map(|reason| secrets.redact(&reason));
+            sessions.add_broken(broken);
+        }
+    }
     document.failures = failing::of(document);
 }
 

@@ -6,6 +6,7 @@ use measure::estimate::{self, Support};
 use measure::quantity::{counted, grouped, requests};
 use measure::{Bytes, Nanos, Quantile};
 use results::load::Ended;
+use results::sessions::Arrivals;
 use results::{Events, Load, Times, failing};
 
 use console::output::Exit;
@@ -40,12 +41,14 @@ fn write(load: &Load, text: &mut String) -> std::fmt::Result {
         Bytes(counts.bytes_received),
     )?;
     operations(load, text)?;
+    sessions(load, text)?;
     events(load, text)?;
     times(load, text)?;
     tls(load, text)?;
     if 1 < load.targets.len() {
         targets(load, text)?;
     }
+    labels(load, text)?;
     writeln!(text)?;
     for finding in &load.findings {
         writeln!(text, "found: {finding}")?;
@@ -87,6 +90,55 @@ fn operations(load: &Load, text: &mut String) -> std::fmt::Result {
     writeln!(text, "operations {}/s{}", grouped(operations.completed_per_s), outcomes.concat())
 }
 
+/// Writes the sessions: `sessions 50/s asked · 1,500 started · 1,480 complete · …`, where and why others
+/// ended, and what the arrivals are.
+fn sessions(load: &Load, text: &mut String) -> std::fmt::Result {
+    let Some(sessions) = &load.total.sessions else { return Ok(()) };
+    write!(text, "sessions ")?;
+    if let Some(asked) = sessions.asked_per_s {
+        write!(text, "asked {}/s · ", grouped(asked))?;
+    }
+    write!(
+        text,
+        "{} started · {} complete",
+        counted(sessions.started),
+        counted(sessions.completed)
+    )?;
+    let others = [(sessions.broken(), "ended by a failure"), (sessions.unfinished, "unfinished")];
+    for (count, what) in others.into_iter().filter(|(count, _)| 0 < *count) {
+        write!(text, " · {} {what}", counted(count))?;
+    }
+    if let Some(times) = &sessions.time {
+        let [p50, p99] = [Quantile::P50, Quantile::P99].map(|quantile| figure(times, quantile));
+        write!(text, " · p50 {p50} · p99 {p99}")?;
+    }
+    writeln!(text)?;
+    for broken in sessions.broken.iter().take(MOST_BROKEN) {
+        let at =
+            broken.at.as_ref().map_or("before a request".to_owned(), |at| format!("at `{at}`"));
+        let reason = broken.reason.as_ref().map_or(String::new(), |why| format!(", {why}"));
+        writeln!(
+            text,
+            "  {} ended {at}: {}{reason}",
+            counted(broken.sessions),
+            failing::outcome_in_words(&broken.outcome)
+        )?;
+    }
+    match load.arrivals {
+        Some(Arrivals::Sessions) => writeln!(
+            text,
+            "arrivals are sessions: a first step counts from its intended start, each later one from \
+             the response before it and the think time"
+        ),
+        Some(Arrivals::Requests) => writeln!(
+            text,
+            "arrivals are requests: each is the next of the session that is ready for the longest \
+             time, or the first of a new one"
+        ),
+        None => Ok(()),
+    }
+}
+
 fn events(load: &Load, text: &mut String) -> std::fmt::Result {
     load.events.as_ref().map_or(Ok(()), |events| fates(events, text))
 }
@@ -104,6 +156,11 @@ pub(crate) fn fates(events: &Events, text: &mut String) -> std::fmt::Result {
     let counts = counts.map(|(count, what)| format!("{} {what}", counted(count)));
     writeln!(text, "events: {}", counts.join(" · "))
 }
+
+/// The most labels that are printed.
+const MOST_LABELS: usize = 16;
+/// The most reasons for the end of sessions that are printed.
+const MOST_BROKEN: usize = 5;
 
 const COLUMNS: [(&str, Quantile); 5] = [
     ("p50", Quantile::P50),
@@ -287,6 +344,44 @@ fn targets(load: &Load, text: &mut String) -> std::fmt::Result {
         )?;
     }
     Ok(())
+}
+
+/// Writes the figures by label, if there are any, in 78 columns.
+fn labels(load: &Load, text: &mut String) -> std::fmt::Result {
+    if load.labels.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        text,
+        "\n{:30}{:>12}{:>10}{:>13}{:>13}",
+        "label", "completed", "failed", "p50", "p99"
+    )?;
+    for (name, group) in load.labels.iter().take(MOST_LABELS) {
+        let times = |quantile| {
+            group.response_time.as_ref().map_or("–".to_owned(), |times| figure(times, quantile))
+        };
+        writeln!(
+            text,
+            "{:30}{:>12}{:>10}{:>13}{:>13}",
+            shortened(name),
+            counted(group.completed),
+            counted(group.failed),
+            times(Quantile::P50),
+            times(Quantile::P99)
+        )?;
+    }
+    match load.labels.len().saturating_sub(MOST_LABELS) {
+        0 => Ok(()),
+        more => writeln!(text, "and {more} more labels, which --json and --report have"),
+    }
+}
+
+/// Shortens a label to its column, with a space behind it.
+fn shortened(name: &str) -> String {
+    match name.chars().count() {
+        0..30 => name.to_owned(),
+        _ => name.chars().take(28).chain(['…']).collect(),
+    }
 }
 
 /// Names the first quantile that has too few requests beyond it, and the time to get enough.

@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
+use load::driver::Arrivals;
 use load::driver::http1::{Http1, HttpWorkload, Static};
 use load::events::{Events, Template};
 use load::measurement::Plan;
 use measure::pace::Portion;
-use mix::{Checked, Checks, Data, MOST_DATA_BYTES, Mix, Mixed};
+use mix::{Checked, Checks, Data, Journeys, MOST_DATA_BYTES, Mix, Mixed};
 use net::{Address, Endpoint};
 use results::{Secrets, regular};
 use script::{
@@ -72,6 +73,8 @@ pub(crate) struct MixFile {
     text: String,
     data: Option<Arc<Data>>,
     labels: Vec<String>,
+    /// What arrivals are, if its requests belong to sessions.
+    arrivals: Option<Arrivals>,
 }
 
 impl Workload {
@@ -129,7 +132,9 @@ impl Workload {
                 }
             }
             Workload::Mix { file, headers, .. } => targets.iter().try_for_each(|target| {
-                file.mix(&with_host(headers, target)).map(drop).map_err(Failure::question)
+                file.mix(&with_host(headers, &target.authority))
+                    .map(drop)
+                    .map_err(Failure::question)
             }),
             Workload::Static { defaults, .. } => {
                 targets.iter().try_for_each(|target| request(defaults, target).map(drop))
@@ -137,6 +142,14 @@ impl Workload {
             Workload::Events { headers, .. } => {
                 targets.iter().try_for_each(|target| check_common(headers, target))
             }
+        }
+    }
+
+    /// Returns what the arrivals of an open loop are, if the requests belong to sessions.
+    pub(crate) fn sessions(&self) -> Option<Arrivals> {
+        match self {
+            Workload::Mix { file, .. } => file.arrivals,
+            Workload::Static { .. } | Workload::Script { .. } | Workload::Events { .. } => None,
         }
     }
 
@@ -157,7 +170,7 @@ impl Workload {
             Workload::Script { .. } => self.assemble(plan, targets),
             Workload::Mix { file, seed, headers } => {
                 let mixes = targets.iter().map(|target| {
-                    let fields = with_host(headers, target);
+                    let fields = with_host(headers, &target.authority);
                     file.mix(&fields).map(Arc::new).map_err(Failure::question)
                 });
                 let mixes = mixes.collect::<Result<Vec<_>, _>>()?;
@@ -168,7 +181,10 @@ impl Workload {
                     let (seed, number) = (*seed, target as u32);
                     let pool = mix::Pool { seed, target: number, connections_before };
                     connections_before += connections as u32;
-                    Box::new(Mixed::new(&mixes[target], pool, milliseconds))
+                    match mixes[target].has_sessions() {
+                        true => Box::new(Journeys::new(&mixes[target], pool, milliseconds)),
+                        false => Box::new(Mixed::new(&mixes[target], pool, milliseconds)),
+                    }
                 }))
             }
             Workload::Static { defaults, checks } => {
@@ -269,7 +285,7 @@ fn request(
     Defaults { method, headers, body }: &Defaults,
     target: &Target,
 ) -> Result<Static, Failure> {
-    let fields = with_host(headers, target);
+    let fields = with_host(headers, &target.authority);
     let fields: Vec<(&str, &str)> =
         fields.iter().map(|(name, value)| (&**name, &**value)).collect();
     let body = body.as_deref().unwrap_or_default();
@@ -279,7 +295,7 @@ fn request(
 
 /// Checks the fields that requests with bodies of their own share.
 fn check_common(headers: &[(String, String)], target: &Target) -> Result<(), Failure> {
-    let fields = with_host(headers, target);
+    let fields = with_host(headers, &target.authority);
     let fields = fields.iter().map(|(name, value)| (&**name, &**value));
     check_fields(fields, None).map_err(Failure::question)
 }
@@ -289,7 +305,7 @@ fn events(
     headers: &[(String, String)],
     (place, target): (usize, &Target),
 ) -> Events {
-    let fields = with_host(headers, target);
+    let fields = with_host(headers, &target.authority);
     let fields: Vec<(&str, &str)> =
         fields.iter().map(|(name, value)| (&**name, &**value)).collect();
     Events::new(&Template {
@@ -304,6 +320,15 @@ fn events(
 
 impl MixFile {
     fn read(path: &Path, data: Option<&Path>, secrets: &Secrets) -> anyhow::Result<MixFile> {
+        let file = MixFile::open(path, data)?;
+        secret::check(&file.text, secrets).with_context(|| file.path.display().to_string())?;
+        // A label by default is a target: it keeps the references.
+        let text = secrets.reveal_in_json(&file.text);
+        Ok(MixFile { text, ..file })
+    }
+
+    /// Reads a mix, whose references to secrets stay as they are.
+    pub(crate) fn open(path: &Path, data: Option<&Path>) -> anyhow::Result<MixFile> {
         let read = |path: &Path| {
             regular::read_text(path, regular::MOST_OF_INPUT)
                 .with_context(|| format!("reading {}", path.display()))
@@ -319,16 +344,14 @@ impl MixFile {
             Ok::<_, anyhow::Error>(Arc::new(data.map_err(anyhow::Error::msg)?))
         });
         let (path, text, data) = (path.to_owned(), read(path)?, data.transpose()?);
-        let file = MixFile { path, text, data, labels: Vec::new() };
-        let labels = file.mix(&[]).map_err(anyhow::Error::msg)?;
-        let labels = labels.labels().map(str::to_owned).collect();
-        secret::check(&file.text, secrets).with_context(|| file.path.display().to_string())?;
-        // A label by default is a target: it keeps the references.
-        let text = secrets.reveal_in_json(&file.text);
-        Ok(MixFile { labels, text, ..file })
+        let file = MixFile { path, text, data, labels: Vec::new(), arrivals: None };
+        let mix = file.mix(&[]).map_err(anyhow::Error::msg)?;
+        let labels = mix.labels().map(str::to_owned).collect();
+        let arrivals = mix.arrivals();
+        Ok(MixFile { labels, arrivals, ..file })
     }
 
-    fn mix(&self, fields: &[(String, String)]) -> Result<Mix, mix::Error> {
+    pub(crate) fn mix(&self, fields: &[(String, String)]) -> Result<Mix, mix::Error> {
         let folder = self.path.parent().unwrap_or(Path::new(""));
         Mix::read(&mix::Source {
             file: &self.path.display().to_string(),
@@ -340,15 +363,15 @@ impl MixFile {
     }
 }
 
-/// Returns the header fields of each request, with the target's `Host` unless one was given.
-fn with_host(headers: &[(String, String)], target: &Target) -> Vec<(String, String)> {
+/// Returns the header fields of each request, with the target's authority as `Host` unless one was given.
+pub(crate) fn with_host(headers: &[(String, String)], authority: &str) -> Vec<(String, String)> {
     let has_host = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host"));
-    let host = (!has_host).then(|| ("Host".to_owned(), target.authority.clone()));
+    let host = (!has_host).then(|| ("Host".to_owned(), authority.to_owned()));
     host.into_iter().chain(headers.iter().cloned()).collect()
 }
 
 /// Returns the milliseconds since 1970, for requests that contain the time.
-fn milliseconds() -> u64 {
+pub(crate) fn milliseconds() -> u64 {
     #[expect(clippy::disallowed_methods, reason = "the mix asks for the wall clock itself")]
     let now = std::time::SystemTime::now();
     now.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)

@@ -127,7 +127,7 @@ fn pairs_of_levels<'a>(ran: Ran<'a>, arms: &Arms) -> Vec<Pair<'a>> {
         })?;
         let mut rest = cell.clone();
         rest.levels.retain(|(name, _)| name != factor);
-        let of = Of { cell: rest.name(), search: of_a.search.clone() };
+        let of = Of { cell: rest.name(), search: of_a.search.clone(), label: None };
         Some(Pair { of, a: Arm { ran, question }, b: Arm { ran, question: of_b } })
     };
     questions().filter_map(pair).collect()
@@ -138,6 +138,7 @@ fn pairs_of_experiments<'a>(a: Ran<'a>, b: Ran<'a>) -> Vec<Pair<'a>> {
     let of = |ran: Ran, question: &crate::spec::Question| Of {
         cell: ran.plan.cells[question.cell].name(),
         search: question.search.clone(),
+        label: None,
     };
     let pair = |(question, of_a): (usize, &crate::spec::Question)| {
         let of_a = of(a, of_a);
@@ -168,22 +169,37 @@ fn questions(
         let usual = [pair.a.usual_metric()];
         let metrics = if metrics.is_empty() { &usual } else { metrics };
         let is_measured = |metric: &&Metric| metric.is_of_search() != pair.a.is_fixed();
-        let question = |metric: &Metric| pair.question(*metric, blocks);
+        let question = |metric: &Metric| pair.question(*metric, None, blocks);
         deciding.extend(metrics.iter().filter(is_measured).map(question));
         if pair.a.is_fixed() {
             let of_delivery = metrics.iter().any(|metric| metric.is_of_delivery());
             let all = if of_delivery { &Metric::OF_DELIVERY[..] } else { &Metric::PERCENTILES };
             percentiles.extend(all.iter().map(question));
+            percentiles.extend(pair.labels().iter().flat_map(|label| {
+                let of = |metric| pair.question(metric, Some(label), blocks);
+                [Metric::P50, Metric::P99].map(of)
+            }));
         }
     }
     (deciding, percentiles)
 }
 
 impl Pair<'_> {
-    fn question(&self, metric: Metric, blocks: Blocks) -> Question {
+    /// Returns the labels of requests that both arms have.
+    fn labels(&self) -> BTreeSet<String> {
+        let [a, b] = [&self.a, &self.b].map(|arm| {
+            let observed = arm.trials().filter_map(|entry| entry.observed.as_ref());
+            let labels = observed.flat_map(|observed| &observed.labels);
+            labels.map(|of| of.label.clone()).collect::<BTreeSet<String>>()
+        });
+        a.intersection(&b).cloned().collect()
+    }
+
+    /// The question about a figure of all requests, or of those with a label.
+    fn question(&self, metric: Metric, label: Option<&str>, blocks: Blocks) -> Question {
         // The speeds of both are shares of the same one.
         let usual = Usual::of(self.a.ran.journal.iter().chain(self.b.ran.journal));
-        let [of_a, of_b] = [&self.a, &self.b].map(|arm| arm.figures(metric, blocks, &usual));
+        let [of_a, of_b] = [&self.a, &self.b].map(|arm| arm.figures(metric, label, blocks, &usual));
         let numbers = |figures: &[Figure]| -> Vec<usize> {
             let mut trials: Vec<usize> = figures.iter().map(|figure| figure.trial).collect();
             trials.sort_unstable();
@@ -222,7 +238,8 @@ impl Pair<'_> {
             Some(_) => Vec::new(),
             None => in_blocks(|figure| figure.found.exact()),
         };
-        Question { metric, of: self.of.clone(), blocks, censored, speeds, interleaved }
+        let of = Of { label: label.map(str::to_owned), ..self.of.clone() };
+        Question { metric, of, blocks, censored, speeds, interleaved }
     }
 }
 
@@ -258,10 +275,16 @@ impl Arm<'_> {
         })
     }
 
-    fn figures(&self, metric: Metric, blocks: Blocks, usual: &Usual) -> Vec<Figure> {
+    fn figures(
+        &self,
+        metric: Metric,
+        label: Option<&str>,
+        blocks: Blocks,
+        usual: &Usual,
+    ) -> Vec<Figure> {
         match metric.is_of_search() {
             true => self.of_searches(metric).collect(),
-            false => self.of_trials(metric, blocks, usual),
+            false => self.of_trials(metric, label, blocks, usual),
         }
     }
 
@@ -285,7 +308,13 @@ impl Arm<'_> {
         })
     }
 
-    fn of_trials(&self, metric: Metric, blocks: Blocks, usual: &Usual) -> Vec<Figure> {
+    fn of_trials(
+        &self,
+        metric: Metric,
+        label: Option<&str>,
+        blocks: Blocks,
+        usual: &Usual,
+    ) -> Vec<Figure> {
         // The figures of failures are not those of the service.
         let is_sound = |entry: &&Entry| {
             let observed = entry.observed.as_ref();
@@ -303,7 +332,10 @@ impl Arm<'_> {
                 (Blocks::OfTheOrder, Order::Blocks(_)) => u64::from(entry.block?),
             };
             let observed = entry.observed.as_ref()?;
-            let value = metric.of(observed)?;
+            let value = match label {
+                None => metric.of(observed)?,
+                Some(label) => observed.of_label(label)?.time_ns(metric)? as f64,
+            };
             let speed = usual.speed_in(entry);
             let found = match metric.is_lower_bound(observed) {
                 true => Found::between(Some(value), None),

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use measure::quantity::{grouped, p_in_words};
+use measure::Nanos;
+use measure::quantity::{counted, grouped, p_in_words};
 use results::Answer;
 use results::analysis::Trend;
 use results::answer::{Maximum, Search, failing_in_words, trials_in_words};
@@ -10,7 +11,7 @@ use results::at_load::{self, AtLoad, listed};
 use results::comparison::Verdict;
 use results::explanation::Sentence;
 use results::failing::VALID_OF_FAILING;
-use results::journal::{self, Entry, Observed, Purpose, Status, Why};
+use results::journal::{self, Entry, Observed, OfLabel, Purpose, Status, Why};
 use results::reproducibility::{self, OfMetric, Reproduced};
 
 use crate::Error;
@@ -220,6 +221,7 @@ pub fn of_trial(answer: &Answer, number: u32) -> Result<Vec<Sentence>, Error> {
             "load",
             format!("{} offered, {} completed", rate(offered), rate(completed)),
         ));
+        sentences.extend(observed.labels.iter().map(|of| sentence("label", of_label(of))));
         sentences.extend(observed.little.map(|little| sentence("little", little.in_words())));
         if observed.shows_saturation() {
             let text = "saturated: the completed rate no longer followed the offered one";
@@ -231,6 +233,16 @@ pub fn of_trial(answer: &Answer, number: u32) -> Result<Vec<Sentence>, Error> {
     sentences.extend(entry.findings.iter().map(|finding| sentence("finding", finding.clone())));
     sentences.extend(entry.warnings.iter().map(|warning| sentence("warning", warning.clone())));
     Ok(sentences)
+}
+
+/// Describes the requests with one label: `login: 1,000 completed, 3 failed, p50 1.2 ms, p99 8.0 ms`.
+fn of_label(of: &OfLabel) -> String {
+    let OfLabel { label, completed, failed, p50_ns, p99_ns } = of;
+    let time = |name: &str, ns: &Option<u64>| {
+        ns.map_or(String::new(), |ns| format!(", {name} {}", Nanos(ns)))
+    };
+    let (p50, p99) = (time("p50", p50_ns), time("p99", p99_ns));
+    format!("{label}: {} completed, {} failed{p50}{p99}", counted(*completed), counted(*failed))
 }
 
 fn sentence(about: &str, text: String) -> Sentence {

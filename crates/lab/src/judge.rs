@@ -8,9 +8,10 @@ use measure::{Instant, Nanos, Quantile, bounds, estimate};
 use results::components::{Components, Monitored};
 use results::doctor::{self, Check, Standing, State};
 use results::evidence::{self, Evidence, Fitness, Question};
-use results::journal::{Connections, Delivery, Observed, Purpose, Status};
+use results::journal::{Connections, Delivery, Observed, OfLabel, Purpose, Status};
 use results::little::Means;
 use results::load::{Ended, GateName, Pacing};
+use results::sessions::Arrivals;
 use results::slo::{Judged as JudgedSlo, Slo, Verdict};
 use results::{Little, Load, Metric, Times, failing, verdict};
 
@@ -66,7 +67,7 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
     }
     let mut components = seconds::of(&observation.driven);
     components.monitors = observation.monitored.clone();
-    let outcome = verdict::judge(&resolved.slos(), &load.total);
+    let outcome = verdict::of_load(&resolved.slos(), load);
     let rests_on_unfinished = load.validity.valid
         && unfit.is_empty()
         && outcome.as_ref().is_some_and(|outcome| outcome.rests_on_unfinished(&load.total));
@@ -245,6 +246,7 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
         unfinished: load.foreign.is_none().then_some(counts.unfinished),
         rests_on_unfinished: false,
         failing: failing::of(load),
+        labels: OfLabel::all(load),
         p50_ns: quantile(|times| times.p50_ns, Quantile::P50),
         p90_ns: quantile(|times| times.p90_ns, Quantile::P90),
         p99_ns: quantile(|times| times.p99_ns, Quantile::P99),
@@ -273,7 +275,9 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
     };
     // An error is a response too, and completes: a system that responds with errors fell short.
     let fell_short = observed.saturated || observed.is_failing();
-    let shortfall = match (fell_short, rates.asked.is_none() || slo_met == Some(false)) {
+    // Sessions are asked for at a rate of their own.
+    let is_closed = rates.asked.is_none() && load.arrivals != Some(Arrivals::Sessions);
+    let shortfall = match (fell_short, is_closed || slo_met == Some(false)) {
         (true, _) => Shortfall::Saturated,
         (false, true) => Shortfall::Slow,
         (false, false) => Shortfall::None,
@@ -315,7 +319,8 @@ fn refusing(load: &Load, observed: &Observed) -> Option<String> {
 fn thin_tail(load: &Load, resolved: &Resolved) -> Option<String> {
     let quantiles = resolved.spec.slo.iter().filter_map(|slo| match **slo {
         Slo::ResponseTime { quantile, .. } => Some(quantile),
-        Slo::Failures { .. } => None,
+        // That of a label has fewer requests, and its verdict says so.
+        Slo::Failures { .. } | Slo::OfLabel { .. } => None,
     });
     let printed = load.printed_response_times().map_or(0, |printed| printed.count);
     let count = load.total.response_time.as_ref().map_or(printed, |times| times.count);

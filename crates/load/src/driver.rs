@@ -28,6 +28,25 @@ impl Label {
     pub const NONE: Label = Label(u16::MAX);
 }
 
+/// A user's requests of which each follows from the response to the one before: its index among the
+/// sessions of its pool that are in progress. A request with [`Session::NONE`] stands alone.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Session(pub u32);
+
+impl Session {
+    pub const NONE: Session = Session(u32::MAX);
+}
+
+/// The meaning of an arrival of an open loop, if the requests belong to sessions.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Arrivals {
+    /// Each begins a session. Its further requests follow from the responses.
+    Sessions,
+    /// Each is one request: the next of the session that has been ready for the longest time, or the
+    /// first of a new one if none is ready.
+    Requests,
+}
+
 /// The outcome of a request. Every intended request has exactly one.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Outcome {
@@ -36,6 +55,8 @@ pub enum Outcome {
     Status,
     /// A response that failed a check of the workload.
     Check,
+    /// A response without a value that the session's next requests need.
+    Capture,
     /// No response in the time allowed; counted as at least that time.
     Timeout,
     /// No connection could be made for it.
@@ -53,10 +74,11 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    pub const ALL: [Outcome; 10] = [
+    pub const ALL: [Outcome; 11] = [
         Outcome::Ok,
         Outcome::Status,
         Outcome::Check,
+        Outcome::Capture,
         Outcome::Timeout,
         Outcome::Connect,
         Outcome::Reset,
@@ -71,6 +93,7 @@ impl Outcome {
             Outcome::Ok => "ok",
             Outcome::Status => "status",
             Outcome::Check => "check",
+            Outcome::Capture => "capture",
             Outcome::Timeout => "timeout",
             Outcome::Connect => "connect",
             Outcome::Reset => "reset",
@@ -88,7 +111,7 @@ impl Outcome {
 
     /// True if a response arrived, good or bad.
     pub fn is_answer(self) -> bool {
-        matches!(self, Outcome::Ok | Outcome::Status | Outcome::Check)
+        matches!(self, Outcome::Ok | Outcome::Status | Outcome::Check | Outcome::Capture)
     }
 
     /// True if the request ended badly. An unfinished one has not ended.
@@ -112,6 +135,8 @@ pub struct Asked {
     pub number: u64,
     /// The label that the arrival asks for, if any.
     pub label: Label,
+    /// The session of the request. One that the driver does not know yet begins with it.
+    pub session: Session,
     /// True if the driver has reported it in [`Reports::again`] or [`Reports::redirected`]: the same
     /// request is sent again.
     pub again: bool,
@@ -324,6 +349,17 @@ pub trait Driver {
         false
     }
 
+    /// The meaning of an arrival if the requests belong to sessions; `None` if each stands alone.
+    fn sessions(&self) -> Option<Arrivals> {
+        None
+    }
+
+    /// Handles the end of a session's request, sent or not, and returns the think time before the next
+    /// one. With `None` the session has ended, and its index may be used for another one.
+    fn follow(&mut self, _session: Session, _outcome: Outcome) -> Option<Nanos> {
+        None
+    }
+
     /// Closed loop: the think time of the next request's user, in addition to the load's own.
     fn delay(&mut self) -> Result<Nanos, Fault> {
         Ok(Nanos::ZERO)
@@ -397,6 +433,14 @@ impl<D: Driver + ?Sized> Driver for Box<D> {
 
     fn outlives_early_responses(&self) -> bool {
         (**self).outlives_early_responses()
+    }
+
+    fn sessions(&self) -> Option<Arrivals> {
+        (**self).sessions()
+    }
+
+    fn follow(&mut self, session: Session, outcome: Outcome) -> Option<Nanos> {
+        (**self).follow(session, outcome)
     }
 
     fn delay(&mut self) -> Result<Nanos, Fault> {

@@ -21,7 +21,9 @@ pub mod source;
 pub mod validity;
 mod watch;
 
-pub use driver::{Done, Driver, Fault, Handshake, Label, Next, Node, Outcome, Slot, Token};
+pub use driver::{
+    Done, Driver, Fault, Handshake, Label, Next, Node, Outcome, Session, Slot, Token,
+};
 pub use measurement::{Measurement, measure};
 pub use network::Network;
 pub use pacing::Pacing;

@@ -5,10 +5,12 @@ use ::measure::{Instant, Nanos};
 use crate::driver::{Handshake, Label, Outcome, Slot};
 
 pub use self::figures::{Group, Interval, Live, MOST_LABELS, Part, Reasons, Statuses};
+pub use self::journeys::Journeys;
 pub use self::recorder::{Recorded, Recorder};
 
 mod figures;
 mod intervals;
+mod journeys;
 mod recorder;
 
 #[cfg(test)]
@@ -58,6 +60,23 @@ pub struct StepCompletion {
     pub done: Instant,
     pub outcome: Outcome,
     pub operations: u32,
+}
+
+/// A session that has ended, with its last request: see [`crate::driver::Session`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct SessionEnd {
+    pub of: Of,
+    /// The intended start of its first request.
+    pub intended: Instant,
+    /// The number of its requests, sent or not.
+    pub requests: u32,
+    pub done: Instant,
+    /// The label and the outcome of its last request: [`Outcome::Ok`] if the session is complete.
+    /// [`Outcome::Unfinished`] without a label if the load ended between two requests.
+    pub label: Label,
+    pub outcome: Outcome,
+    pub status: u16,
+    pub why: &'static str,
 }
 
 /// The times at which a request was sent and its answer began.
@@ -111,6 +130,10 @@ pub trait Observer {
     /// A part of a request has ended. It counts beside the request, whose completion follows.
     fn step_completed(&mut self, _step: &StepCompletion) {}
     fn completed(&mut self, _completion: &Completion) {}
+    /// A session has arrived.
+    fn session_begun(&mut self, _of: Of, _intended: Instant) {}
+    /// A session has ended: after the completion of its last request, if that was due.
+    fn session_ended(&mut self, _end: &SessionEnd) {}
     /// A request has taken longer than its timeout; its answer is still awaited.
     fn overdue(&mut self, _of: Of, _intended: Instant) {}
     fn connected(&mut self, _of: Of, _now: Instant, _took: Nanos) {}
@@ -170,6 +193,14 @@ impl<A: Observer> Observer for Option<A> {
 
     fn completed(&mut self, completion: &Completion) {
         self.iter_mut().for_each(|a| a.completed(completion));
+    }
+
+    fn session_begun(&mut self, of: Of, intended: Instant) {
+        self.iter_mut().for_each(|a| a.session_begun(of, intended));
+    }
+
+    fn session_ended(&mut self, end: &SessionEnd) {
+        self.iter_mut().for_each(|a| a.session_ended(end));
     }
 
     fn overdue(&mut self, of: Of, intended: Instant) {
@@ -247,6 +278,16 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn completed(&mut self, completion: &Completion) {
         self.0.completed(completion);
         self.1.completed(completion);
+    }
+
+    fn session_begun(&mut self, of: Of, intended: Instant) {
+        self.0.session_begun(of, intended);
+        self.1.session_begun(of, intended);
+    }
+
+    fn session_ended(&mut self, end: &SessionEnd) {
+        self.0.session_ended(end);
+        self.1.session_ended(end);
     }
 
     fn overdue(&mut self, of: Of, intended: Instant) {

@@ -2,7 +2,7 @@
 
 use ::measure::{Instant, Nanos};
 
-use crate::driver::{Label, Slot, Token};
+use crate::driver::{Label, Session, Slot, Token};
 
 #[cfg(test)]
 mod tests;
@@ -16,6 +16,7 @@ pub(crate) struct Request {
     pub(crate) intended: Instant,
     pub(crate) number: u64,
     pub(crate) label: Label,
+    pub(crate) session: Session,
     /// The number of its operations whose outcome is not known.
     pub(crate) operations: u32,
     /// True if it was sent before, and the target has not processed it.

@@ -14,27 +14,27 @@ use ::measure::{Instant, Nanos, Random};
 use net::{Closed, ConnectionId, Endpoint, Event, Io};
 
 use crate::driver::{
-    Asked, Done, Driver, Fault, Label, Lost, Next, Outcome, Redirect, Reports, Slot, Step, Token,
+    Asked, Done, Driver, Fault, Label, Lost, Next, Outcome, Redirect, Reports, Session, Slot, Step,
+    Token,
 };
 use crate::observe::{Completion, Observer, Of, Start, StepCompletion, Turn};
 use crate::outstanding::{Outstanding, Request};
-use crate::pacing::Arrival;
 use crate::source::Source;
 
 pub use self::connections::{Failures, Unopened};
 pub use self::pool::Numbers;
 use self::pool::{Pool, State};
 
+mod admission;
 mod connections;
 mod holding;
 mod pool;
+mod sessions;
 #[cfg(test)]
 mod tests;
 
 /// The longest single wait, and so the longest time until an interruption is noticed.
 const LONGEST_WAIT: Nanos = Nanos::from_millis(50);
-/// The maximum number of arrivals that one iteration admits, so that it ends whatever the rate is.
-const MOST_ADMITTED: usize = 1 << 16;
 
 /// The maximum number of outstanding requests for which memory is reserved before the load.
 const MOST_RESERVED: usize = 1 << 16;
@@ -140,6 +140,7 @@ struct Waiting {
     intended: Instant,
     number: u64,
     label: Label,
+    session: Session,
 }
 
 /// The next request to send.
@@ -166,6 +167,14 @@ struct First {
     room: Instant,
     sent: Instant,
     held: Nanos,
+}
+
+impl Waiting {
+    /// The request that is to be sent again.
+    fn of(request: &Request) -> Waiting {
+        let &Request { intended, number, label, session, .. } = request;
+        Waiting { intended, number, label, session }
+    }
 }
 
 impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
@@ -253,7 +262,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
                         drained = now + drain;
                         self.observer.cut(now);
                     }
-                } else if self.is_idle() && self.is_exhausted(source) {
+                } else if self.is_idle() && !self.is_resting() && self.is_exhausted(source) {
                     (end, drained) = (now, now);
                 }
             } else if self.is_stopped() && now < drained {
@@ -334,45 +343,6 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         self.missed.is_some_and(|missed| missed.load(Ordering::Relaxed))
     }
 
-    /// Moves the requests that are due into their pools' backlogs, with their intended times. Nothing
-    /// is skipped or rescheduled. Returns true if there are more than one iteration admits.
-    fn admit(&mut self, now: Instant, source: &mut Source, end: Instant) -> bool {
-        match source {
-            Source::Open(streams) => {
-                for _ in 0..MOST_ADMITTED {
-                    let Some(arrival) = streams.next_due(now, end) else { return false };
-                    let Arrival { intended, pool, number, label, .. } = arrival;
-                    let pool = streams.place(pool);
-                    if !self.pools[pool].has_stopped() {
-                        self.enqueue(pool, Waiting { intended, number, label }, now);
-                    }
-                }
-                true
-            }
-            Source::Closed { .. } => {
-                for pool in 0..self.pools.len() {
-                    while let Some(waiting) = self.pools[pool].next_user(now, end) {
-                        self.enqueue(pool, waiting, now);
-                    }
-                }
-                false
-            }
-        }
-    }
-
-    fn enqueue(&mut self, index: usize, waiting: Waiting, now: Instant) {
-        let pool = &mut self.pools[index];
-        self.observer.intended(pool.of, waiting.intended);
-        // In a closed loop the number of users is the limit.
-        if self.think.is_some() || pool.backlog() < self.limits.backlog {
-            pool.enqueue(waiting);
-        } else {
-            self.has_dropped = true;
-            let completion = never_sent(pool.of, waiting, now, Outcome::Dropped, "");
-            self.observer.completed(&completion);
-        }
-    }
-
     /// Starts waiting requests, oldest first, while their pool has a connection with room for them.
     fn dispatch(&mut self) -> Result<(), Fault> {
         for index in 0..self.pools.len() {
@@ -388,7 +358,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
     /// Takes a request out of the backlog and sends it, or opens a connection for it first.
     fn start(&mut self, index: usize, slot: Slot, due: Due) -> Result<(), Fault> {
         let Due { waiting, returned } = due;
-        let Waiting { intended, number, label } = waiting;
+        let Waiting { intended, number, label, session } = waiting;
         let (pool, first_byte) = (index as u32, Instant::NEVER);
         let place = self.pools[index].place(slot);
         // Until it came back, a request that is sent again could not be sent on another connection.
@@ -407,6 +377,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             intended,
             number,
             label,
+            session,
             operations: 0,
             again,
             is_redirected,
@@ -445,9 +416,9 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         }
         let request = self.outstanding.get(token);
         let pool = &mut self.pools[request.pool as usize];
-        let &mut Request { slot, number, label, again, .. } = request;
+        let &mut Request { slot, number, label, session, again, .. } = request;
         let index = request.pool as usize;
-        let asked = Asked { token, number, label, again };
+        let asked = Asked { token, number, label, session, again };
         let started;
         if pool.driver.is_scripted() {
             let begun = self.io.now();
@@ -616,8 +587,8 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             let request = self.outstanding.remove(done.token);
             let pool = &mut self.pools[request.pool as usize];
             pool.place(request.slot).outstanding -= 1;
-            self.record(&request, done, now);
-            self.think(request.pool as usize, now)?;
+            let completion = self.record(&request, done, now);
+            self.go_on_after(request.pool as usize, request.session, &completion, now)?;
         }
         Ok(())
     }
@@ -625,20 +596,20 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
     /// Puts the requests that are to be sent again into the queues.
     fn take_back(&mut self, now: Instant) {
         for token in self.reports.again.drain(..) {
-            let Request { pool, slot, intended, number, label, overdue, again, is_held, .. } =
-                self.outstanding.remove(token);
+            let request = self.outstanding.remove(token);
+            let Request { pool, slot, overdue, again, is_held, .. } = request;
             let pool = &mut self.pools[pool as usize];
             pool.place(slot).outstanding -= 1;
-            let waiting = Waiting { intended, number, label };
+            let waiting = Waiting::of(&request);
             let was_sent = again || !is_held;
             pool.again(waiting, Returned { at: now, was_sent, overdue, first: None });
         }
         for Redirect { token, to } in self.reports.redirected.drain(..) {
-            let Request { pool, slot, intended, number, label, overdue, room, sent, held, .. } =
-                self.outstanding.remove(token);
+            let request = self.outstanding.remove(token);
+            let Request { pool, slot, overdue, room, sent, held, .. } = request;
             let pool = &mut self.pools[pool as usize];
             pool.place(slot).outstanding -= 1;
-            let waiting = Waiting { intended, number, label };
+            let waiting = Waiting::of(&request);
             let first = Some(First { room, sent, held });
             pool.redirect(to, waiting, Returned { at: now, was_sent: true, overdue, first });
         }
@@ -664,7 +635,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
     }
 
     /// Records the outcome of a request, and that of its operations which had no other.
-    fn record(&mut self, request: &Request, done: Done, now: Instant) {
+    fn record(&mut self, request: &Request, done: Done, now: Instant) -> Completion {
         let &Request { intended, sent, operations, is_held, .. } = request;
         let of = self.pools[request.pool as usize].of;
         if 0 < operations && !is_held {
@@ -673,7 +644,9 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
                 StepCompletion { of, intended, label, begun: sent, done: now, outcome, operations };
             self.observer.step_completed(&rest);
         }
-        self.observer.completed(&completion(of, request, done, now));
+        let completion = completion(of, request, done, now);
+        self.observer.completed(&completion);
+        completion
     }
 
     /// Schedules the next request of a closed-loop user whose request has finished.
@@ -755,16 +728,25 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
     /// Records the requests that have no response at the end as unfinished.
     fn give_up(&mut self, now: Instant) {
         while let Some(request) = self.outstanding.remove_oldest() {
-            self.record(&request, unanswered(Token(0), Outcome::Unfinished, ""), now);
+            let unfinished = unanswered(Token(0), Outcome::Unfinished, "");
+            let completion = self.record(&request, unfinished, now);
+            if request.session != Session::NONE {
+                self.follow(request.pool as usize, request.session, &completion, now);
+            }
         }
-        for pool in &mut self.pools {
-            for queue in 0..pool.queues.len() {
-                while let Some(waiting) = pool.pop(queue) {
-                    let completion = never_sent(pool.of, waiting, now, Outcome::Unfinished, "");
+        for index in 0..self.pools.len() {
+            for queue in 0..self.pools[index].queues.len() {
+                while let Some(waiting) = self.pools[index].pop(queue) {
+                    let of = self.pools[index].of;
+                    let completion = never_sent(of, waiting, now, Outcome::Unfinished, "");
                     self.observer.completed(&completion);
+                    if waiting.session != Session::NONE {
+                        self.follow(index, waiting.session, &completion, now);
+                    }
                 }
             }
         }
+        self.cut_sessions(now);
     }
 
     /// True if no request is outstanding or waiting.
@@ -790,8 +772,9 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         let attempt = self.next_attempt_expiry();
         let expiry = self.outstanding.next_expiry(self.limits.timeout);
         let flush = self.pools.iter().filter_map(Pool::next_due).min();
+        let rested = self.next_rested().filter(|rested| *rested < end);
         let last = if self.is_idle() { end } else { drained };
-        [start.filter(|start| *start < end), reopen, attempt, expiry, flush]
+        [start.filter(|start| *start < end), rested, reopen, attempt, expiry, flush]
             .into_iter()
             .flatten()
             .fold(last, Instant::min)
@@ -838,7 +821,7 @@ fn never_sent(
     outcome: Outcome,
     why: &'static str,
 ) -> Completion {
-    let Waiting { intended, number, label } = waiting;
+    let Waiting { intended, number, label, .. } = waiting;
     Completion {
         of,
         intended,

@@ -1,14 +1,11 @@
 //! The rules that a response must meet.
 
-mod json;
-
-use std::collections::BTreeSet;
-use std::sync::Mutex;
-
 use load::Outcome;
 use load::driver::http1::{Response, Wanted, outcome_of};
 use memchr::memmem;
 use wire::http1::fields;
+
+use crate::{interned, json};
 
 #[cfg(test)]
 mod tests;
@@ -182,21 +179,6 @@ impl Checks {
         match self.rules.iter().enumerate().find(|rule| !is_met(rule)) {
             Some((index, _)) => (Outcome::Check, self.texts[index]),
             None => (Outcome::Ok, ""),
-        }
-    }
-}
-
-/// Returns a text that lives as long as the process, so that a request can carry it without a copy. Equal
-/// texts are kept once; there are as many as the workload has rules.
-fn interned(text: &str) -> &'static str {
-    static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut texts = TEXTS.lock().expect("no holder of the lock panics");
-    match texts.get(text) {
-        Some(known) => known,
-        None => {
-            let text: &'static str = text.to_owned().leak();
-            texts.insert(text);
-            text
         }
     }
 }

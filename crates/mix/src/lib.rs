@@ -17,6 +17,36 @@
 //! | `headers` | | replace the common ones of the same name |
 //! | `body` or `body_file` | none | a text, or the file's unchanged bytes, without placeholders |
 //! | `check` | status below 400 | see [`Checks`] |
+//! | `redirects` | 0 | the number of redirects to the same host that are followed, each as a request with the label `… redirected` |
+//! | `capture` | | what the steps behind it in a session need of the response, `{"NAME":"SOURCE"}` |
+//!
+//! Requests that follow from each other's responses are the steps of a session:
+//!
+//! ```text
+//! {"label":"login","method":"POST","target":"/login","body":"user={{row.name}}","capture":{"token":"json:/token"}}
+//! {"label":"items","target":"/items","headers":{"Authorization":"Bearer {{session.token}}"}}
+//! {"session":"reader","weight":3,"steps":["login","think exp:500ms","items","items"]}
+//! ```
+//!
+//! | key | default | meaning |
+//! |---|---|---|
+//! | `session` | | its name; unique |
+//! | `weight` | 1 | the share of sessions, also relative to requests that are no steps |
+//! | `steps` | | labels of requests, and between them think times, fixed or with a mean (`think exp:1s`) |
+//! | `cookies` | true | cookies of responses are sent with the session's next requests |
+//!
+//! | source | is |
+//! |---|---|
+//! | `json:/POINTER` | the value in a JSON body to which the pointer (RFC 6901) leads |
+//! | `header:NAME` | the value of a header field |
+//! | `cookie:NAME` | the value of a cookie that this response sets |
+//! | `form:FIELD` | the value of a field in a form of an HTML body |
+//! | `regex:PATTERN` | the first group of the first match in the body, or the whole match |
+//!
+//! A session ends with its last step, or with the first one that fails: no later one is sent then. A
+//! line `{"arrivals":"requests"}` makes the arrivals of an open loop requests, each the next of the
+//! session that has been ready for the longest time, or the first of a new one. Otherwise they are
+//! sessions.
 //!
 //! `target`, `body` and the values of `headers` may contain:
 //!
@@ -31,6 +61,9 @@
 //! | `{{time_ms}}` | milliseconds since 1970 |
 //! | `{{connection}}` | the number of the connection, from 1, over the whole load |
 //! | `{{row.COLUMN}}` | a cell of [`Data`], row = the arrival's number modulo the number of rows |
+//! | `{{session.NAME [url\|json]}}` | a value that an earlier step of the session has captured; encoded for a query or a form, or escaped for a text in JSON |
+//!
+//! In a session, the number is that of the session: its steps have the same row.
 //!
 //! In a target, characters of a cell that are not allowed there are percent-encoded; reserved
 //! characters such as `&` stay unchanged. Elsewhere cells are inserted unchanged.
@@ -41,21 +74,52 @@
 //!
 //! Nothing here performs I/O or reads a clock; both are passed in. Once its buffers have grown,
 //! making a request allocates nothing, and neither does checking a response, except for `json:`
-//! rules on bodies with nested values.
+//! rules on bodies with nested values, and for captures by `regex:` or of escaped texts.
 #![forbid(unsafe_code)]
 
+mod capture;
 mod check;
 mod data;
+mod entry;
 mod error;
+mod jar;
+mod journeys;
+mod json;
 mod line;
 mod mixture;
+mod outline;
+mod redirect;
+mod show;
+mod source;
+mod steps;
 mod template;
 mod workload;
 mod zipf;
 
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
 pub use check::Checks;
 pub use data::{Data, MOST_DATA_BYTES};
 pub use error::Error;
-pub use mixture::{Mix, Source};
+pub use journeys::Journeys;
+pub use mixture::Mix;
+pub use show::{Shown, StepOf, show};
+pub use source::Source;
 pub use template::Clock;
 pub use workload::{Checked, Mixed, Pool};
+
+/// Returns a text that lives as long as the process, so that a request can carry it without a copy. Equal
+/// texts are kept once; there are as many as the workload has rules.
+fn interned(text: &str) -> &'static str {
+    static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut texts = TEXTS.lock().expect("no holder of the lock panics");
+    match texts.get(text) {
+        Some(known) => known,
+        None => {
+            let text: &'static str = text.to_owned().leak();
+            texts.insert(text);
+            text
+        }
+    }
+}

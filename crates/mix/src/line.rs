@@ -38,6 +38,42 @@ pub(crate) struct Written<'a> {
     pub(crate) body_file: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(crate) check: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) capture: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) redirects: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) session: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) steps: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) cookies: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) arrivals: Option<&'a RawValue>,
+}
+
+impl<'a> Written<'a> {
+    /// Returns the members that only a request has, with their names.
+    pub(crate) fn of_request(&self) -> impl Iterator<Item = (&'static str, &'a RawValue)> {
+        let members = [
+            ("label", self.label),
+            ("method", self.method),
+            ("target", self.target),
+            ("headers", self.headers),
+            ("body", self.body),
+            ("body_file", self.body_file),
+            ("check", self.check),
+            ("capture", self.capture),
+            ("redirects", self.redirects),
+        ];
+        members.into_iter().filter_map(|(name, raw)| Some((name, raw?)))
+    }
+
+    /// Returns the members that only a session has, with their names.
+    pub(crate) fn of_session(&self) -> impl Iterator<Item = (&'static str, &'a RawValue)> {
+        let members = [("session", self.session), ("steps", self.steps), ("cookies", self.cookies)];
+        members.into_iter().filter_map(|(name, raw)| Some((name, raw?)))
+    }
 }
 
 /// A value and its position.
@@ -83,15 +119,21 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Returns the headers in the order in which they are written; a name may occur more than once.
-    pub(crate) fn headers(self, raw: &'a RawValue) -> Result<Vec<(String, Text<'a>)>, Error> {
+    /// Returns the texts of an object in the order in which they are written; a name may occur more
+    /// than once.
+    pub(crate) fn texts(
+        self,
+        key: &str,
+        raw: &'a RawValue,
+    ) -> Result<Vec<(String, Text<'a>)>, Error> {
         let Members(members) = serde_json::from_str(raw.get()).map_err(|_| {
-            self.error_at(raw, r#"`headers` is not an object; write it as {"Name":"value"}"#)
+            let what = format!("`{key}` is not an object; write it as {{\"Name\":\"value\"}}");
+            self.error_at(raw, what)
         })?;
         members
             .into_iter()
             .map(|(name, value)| {
-                let text = self.text_of(&format!("headers.{name}"), value)?;
+                let text = self.text_of(&format!("{key}.{name}"), value)?;
                 Ok((name, text))
             })
             .collect()

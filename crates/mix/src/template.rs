@@ -8,6 +8,7 @@ use wire::http1::{bad_in_target, bad_in_value};
 
 use crate::data::Data;
 use crate::error::Wrong;
+use crate::jar::Jar;
 use crate::zipf::{MOST_RANKS, Zipf};
 
 #[cfg(test)]
@@ -45,6 +46,28 @@ enum Segment {
     Row(usize),
     /// A cell, with all characters encoded that are not allowed in a target.
     EncodedRow(usize),
+    /// A value that the session has captured.
+    Captured {
+        variable: usize,
+        form: Form,
+    },
+    /// The header field with the cookies of the session, if it has any.
+    Cookies,
+}
+
+/// The form in which a captured value is written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Form {
+    /// Unchanged, in a body.
+    Body,
+    /// Unchanged, in a header field, which control characters would end.
+    Field,
+    /// With all characters encoded that are not allowed in a target.
+    Target,
+    /// With all characters encoded that have a meaning in a query or in the body of a form.
+    Url,
+    /// With the escapes of a text in JSON, without its quotes.
+    Json,
 }
 
 /// The part of the request that a text is in, which determines the allowed characters.
@@ -58,6 +81,31 @@ pub(crate) enum Part {
 /// A function that returns the current time in milliseconds since 1970.
 pub type Clock = fn() -> u64;
 
+/// The names that placeholders may use.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Names<'a> {
+    pub(crate) data: Option<&'a Data>,
+    /// The values that sessions capture.
+    pub(crate) captured: &'a [String],
+}
+
+/// The values that the session of a request has captured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Captured<'a> {
+    /// The request belongs to no session.
+    None,
+    Values {
+        values: &'a [Vec<u8>],
+        jar: &'a Jar,
+    },
+    /// For a request that is only shown: the placeholders stay, also one for the cookies if the session
+    /// may have some.
+    Placeholders {
+        names: &'a [String],
+        has_cookies: bool,
+    },
+}
+
 /// The values of the placeholders of one request.
 #[derive(Debug)]
 pub(crate) struct Filling<'a> {
@@ -66,10 +114,13 @@ pub(crate) struct Filling<'a> {
     pub(crate) random: Random,
     pub(crate) data: Option<&'a Data>,
     pub(crate) clock: Clock,
+    pub(crate) captured: Captured<'a>,
+    /// The position in the output at which the request begins.
+    pub(crate) begin: usize,
 }
 
 /// The names of the placeholders, and their syntax.
-const FORMS: [(&str, &str); 9] = [
+const FORMS: [(&str, &str); 10] = [
     ("seq", "{{seq}}"),
     ("int", "{{int A B}}, whole numbers with A not above B"),
     ("uniform", "{{uniform A B}} or {{uniform A B DECIMALS}}, A not above B, decimals up to 17"),
@@ -79,6 +130,7 @@ const FORMS: [(&str, &str); 9] = [
     ("time_ms", "{{time_ms}}"),
     ("connection", "{{connection}}"),
     ("row.COLUMN", "{{row.COLUMN}}"),
+    ("session.NAME", "{{session.NAME}}, {{session.NAME url}} or {{session.NAME json}}"),
 ];
 
 const MOST_DECIMALS: usize = 17;
@@ -99,7 +151,7 @@ impl Template {
         &mut self,
         text: &str,
         place: Part,
-        data: Option<&Data>,
+        names: Names<'_>,
     ) -> Result<(), Wrong> {
         let mut at = 0;
         while let Some(offset) = text[at..].find("{{") {
@@ -114,7 +166,7 @@ impl Template {
                         .to_owned(),
                 )
             })?;
-            self.segments.push(Segment::parse(&inside[..length], place, data).map_err(wrong)?);
+            self.segments.push(Segment::parse(&inside[..length], place, names).map_err(wrong)?);
             at = open + 2 + length + 2;
         }
         self.literal(text, (at, text.len()), place)
@@ -151,6 +203,28 @@ impl Template {
         }
     }
 
+    /// Appends the header field with the cookies of the session.
+    pub(crate) fn cookies(&mut self) {
+        self.segments.push(Segment::Cookies);
+    }
+
+    pub(crate) fn append(&mut self, other: Template) {
+        for segment in other.segments {
+            match segment {
+                Segment::Text(text) => self.text(&text),
+                other => self.segments.push(other),
+            }
+        }
+    }
+
+    /// Returns the captured values that it uses, and how.
+    pub(crate) fn uses(&self) -> impl Iterator<Item = (usize, Form)> {
+        self.segments.iter().filter_map(|segment| match *segment {
+            Segment::Captured { variable, form } => Some((variable, form)),
+            _ => None,
+        })
+    }
+
     pub(crate) fn write(&self, filling: &mut Filling<'_>, out: &mut Vec<u8>) {
         for segment in &self.segments {
             segment.write(filling, out);
@@ -159,9 +233,12 @@ impl Template {
 }
 
 impl Segment {
-    fn parse(placeholder: &str, place: Part, data: Option<&Data>) -> Result<Segment, String> {
+    fn parse(placeholder: &str, place: Part, names: Names<'_>) -> Result<Segment, String> {
         if let Some(column) = placeholder.trim().strip_prefix("row.") {
-            return Segment::row(column, place, data);
+            return Segment::row(column, place, names.data);
+        }
+        if let Some(value) = placeholder.trim().strip_prefix("session.") {
+            return Segment::captured(value, place, names.captured);
         }
         let mut words = placeholder.split_whitespace();
         let name = words.next().unwrap_or_default();
@@ -239,6 +316,33 @@ impl Segment {
         })
     }
 
+    fn captured(text: &str, place: Part, captured: &[String]) -> Result<Segment, String> {
+        let mut words = text.split_whitespace();
+        let name = words.next().unwrap_or_default();
+        let form = match (words.next(), place) {
+            (None, Part::Target) => Form::Target,
+            (None, Part::Field) => Form::Field,
+            (None, Part::Body) => Form::Body,
+            (Some("url"), _) => Form::Url,
+            (Some("json"), _) => Form::Json,
+            (Some(word), _) => {
+                return Err(format!(
+                    "`{word}` is not a form of a captured value; write {{{{session.{name}}}}}, or with \
+                     `url` or `json` behind the name"
+                ));
+            }
+        };
+        match captured.iter().position(|known| known == name) {
+            Some(variable) if words.next().is_none() => Ok(Segment::Captured { variable, form }),
+            Some(_) => Err(format!("`{{{{session.{text}}}}}` has a word too many; leave it out")),
+            None if captured.is_empty() => Err(format!(
+                "no line captures `{name}`; write for example \
+                 \"capture\":{{\"{name}\":\"json:/{name}\"}} in the line of an earlier step"
+            )),
+            None => Err(format!("no line captures `{name}`; write one of {}", captured.join(", "))),
+        }
+    }
+
     fn write(&self, filling: &mut Filling<'_>, out: &mut Vec<u8>) {
         let random = &mut filling.random;
         match *self {
@@ -263,7 +367,9 @@ impl Segment {
             Segment::TimeMs => print(out, (filling.clock)()),
             Segment::Connection => print(out, filling.connection),
             Segment::Row(column) => out.extend_from_slice(filling.cell(column).as_bytes()),
-            Segment::EncodedRow(column) => encode(filling.cell(column), out),
+            Segment::EncodedRow(column) => encode(filling.cell(column).as_bytes(), out),
+            Segment::Captured { variable, form } => filling.write_captured(variable, form, out),
+            Segment::Cookies => filling.write_cookies(out),
         }
     }
 }
@@ -273,6 +379,49 @@ impl<'a> Filling<'a> {
         let data = self.data.expect("a template with a row was compiled with its data");
         data.cell(data.row_of(self.number), column)
     }
+
+    fn write_captured(&self, variable: usize, form: Form, out: &mut Vec<u8>) {
+        let value = match self.captured {
+            Captured::None => unreachable!("only a session's step uses what a session captures"),
+            Captured::Values { values, .. } => &values[variable],
+            Captured::Placeholders { names, .. } => {
+                let form = match form {
+                    Form::Body | Form::Field | Form::Target => "",
+                    Form::Url => " url",
+                    Form::Json => " json",
+                };
+                return print(out, format_args!("{{{{session.{}{form}}}}}", names[variable]));
+            }
+        };
+        match form {
+            Form::Body | Form::Field => out.extend_from_slice(value),
+            Form::Target => encode(value, out),
+            Form::Url => encode_all(value, out),
+            Form::Json => escape(value, out),
+        }
+    }
+
+    fn write_cookies(&self, out: &mut Vec<u8>) {
+        match self.captured {
+            Captured::Values { jar, .. } => {
+                let target = target_of(&out[self.begin..]);
+                // The target is in the same buffer, which the field is appended to.
+                let (from, to) = (self.begin + target.start, self.begin + target.end);
+                jar.write_for(from..to, (self.clock)(), out);
+            }
+            Captured::Placeholders { has_cookies: true, .. } => {
+                out.extend_from_slice(b"Cookie: {{cookies}}\r\n");
+            }
+            Captured::None | Captured::Placeholders { .. } => {}
+        }
+    }
+}
+
+/// Returns the place of the target in the head of a request.
+pub(crate) fn target_of(head: &[u8]) -> std::ops::Range<usize> {
+    let begin = memchr::memchr(b' ', head).map_or(head.len(), |at| at + 1);
+    let length = memchr::memchr(b' ', &head[begin..]).unwrap_or(head.len() - begin);
+    begin..begin + length
 }
 
 /// Parses a range of whole numbers; returns the lowest and the distance to the highest.
@@ -309,13 +458,33 @@ fn uuid(out: &mut Vec<u8>, random: &mut Random) {
 
 /// Percent-encodes the characters that RFC 3986 does not allow in a path or query; percent-encoded
 /// text stays unchanged.
-fn encode(text: &str, out: &mut Vec<u8>) {
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~:/?[]@!$&'()*+,;=%".contains(&byte) {
+fn encode(text: &[u8], out: &mut Vec<u8>) {
+    encode_except(b"-._~:/?[]@!$&'()*+,;=%", text, out);
+}
+
+/// Percent-encodes all but the unreserved characters of RFC 3986.
+fn encode_all(text: &[u8], out: &mut Vec<u8>) {
+    encode_except(b"-._~", text, out);
+}
+
+fn encode_except(kept: &[u8], text: &[u8], out: &mut Vec<u8>) {
+    for &byte in text {
+        if byte.is_ascii_alphanumeric() || kept.contains(&byte) {
             out.push(byte);
         } else {
             let digit = |bits: u8| HEX[usize::from(bits & 15)].to_ascii_uppercase();
             out.extend_from_slice(&[b'%', digit(byte >> 4), digit(byte)]);
+        }
+    }
+}
+
+/// Escapes the characters that a text in JSON cannot have.
+fn escape(text: &[u8], out: &mut Vec<u8>) {
+    for &byte in text {
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            0..0x20 => print(out, format_args!("\\u{byte:04x}")),
+            _ => out.push(byte),
         }
     }
 }

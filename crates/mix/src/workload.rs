@@ -12,7 +12,7 @@ use measure::random::seed_of;
 
 use crate::check::{Checks, Search};
 use crate::mixture::Mix;
-use crate::template::{Clock, Filling};
+use crate::template::{Captured, Clock, Filling};
 
 #[cfg(test)]
 mod tests;
@@ -43,6 +43,7 @@ pub struct Mixed {
 
 impl Mixed {
     pub fn new(mix: &Arc<Mix>, pool: Pool, clock: Clock) -> Mixed {
+        assert!(!mix.has_sessions(), "a mix with sessions is a `Journeys`");
         // Arrivals also draw from streams of the run's seed.
         let seed = Random::part(pool.seed ^ seed_of("mix"), u64::from(pool.target)).next_u64();
         Mixed {
@@ -64,6 +65,8 @@ impl HttpWorkload for Mixed {
             random: Random::part(self.seed, of.number),
             data: self.mix.data(),
             clock: self.clock,
+            captured: Captured::None,
+            begin: request.wire.len(),
         };
         let index = self.mix.choose(of.label, &mut filling.random);
         let entry = &self.mix.entries()[index];
@@ -136,7 +139,7 @@ impl HttpWorkload for Checked {
 /// The searches in bodies that are being received: one for each connection with a response in
 /// progress. An idle connection has none, and finished searches are reused.
 #[derive(Clone, Debug, Default)]
-struct Searches {
+pub(crate) struct Searches {
     /// The active searches, indexed by connection.
     open: Vec<Option<Box<Search>>>,
     #[expect(clippy::vec_box, reason = "boxes move between both lists without allocation")]
@@ -146,7 +149,7 @@ struct Searches {
 impl Searches {
     /// Starts a search for the next body on a connection, and returns the parts of the response
     /// that these rules need.
-    fn begin(&mut self, checks: &Checks, connection: u32) -> Wanted {
+    pub(crate) fn begin(&mut self, checks: &Checks, connection: u32) -> Wanted {
         let wanted = checks.wanted();
         if Wanted::Pieces <= wanted {
             let index = connection as usize;
@@ -161,13 +164,17 @@ impl Searches {
     }
 
     /// Returns the search in the body that is being received on a connection.
-    fn on(&mut self, connection: u32) -> &mut Search {
+    pub(crate) fn on(&mut self, connection: u32) -> &mut Search {
         let open = self.open.get_mut(connection as usize).and_then(Option::as_mut);
         open.expect("a body begins before it passes")
     }
 
     /// Judges a response by the search that ends with it.
-    fn judge(&mut self, checks: &Checks, answer: &Response<'_>) -> (Outcome, &'static str) {
+    pub(crate) fn judge(
+        &mut self,
+        checks: &Checks,
+        answer: &Response<'_>,
+    ) -> (Outcome, &'static str) {
         match self.open.get_mut(answer.connection as usize).and_then(Option::take) {
             Some(search) => {
                 let judged = checks.judge(answer, &search);

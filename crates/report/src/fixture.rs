@@ -367,6 +367,7 @@ fn observed(load: &Load, trial: u32, limit_per_s: f64) -> Observed {
         failures: total.counts.failed,
         unfinished: Some(total.counts.unfinished),
         failing: failing::of(load),
+        labels: Vec::new(),
         p50_ns: Some(times.p50_ns),
         p90_ns: Some(times.p90_ns),
         p99_ns: Some(times.p99_ns),

@@ -46,6 +46,9 @@ fn write(load: &Load, out: &mut String) -> std::fmt::Result {
     if 1 < load.targets.len() {
         section("Targets", &tables::targets(load), out)?;
     }
+    if let Some(sessions) = &load.total.sessions {
+        section("Sessions", &tables::sessions(sessions), out)?;
+    }
     if !load.labels.is_empty() {
         section("Labels", &tables::labels(load), out)?;
     }
@@ -80,6 +83,15 @@ fn asked(load: &Load) -> String {
         None => String::new(),
     };
     let length = format!("{:.1} s", load.measured_s);
+    let sessions = load.total.sessions.as_ref().and_then(|sessions| sessions.asked_per_s);
+    if let (Pacing::Open { arrivals }, Some(asked)) = (&load.pacing, sessions) {
+        return format!(
+            "Open loop: sessions begin by the clock, {} of them, {arrivals} arrivals, for {length}{connections}. \
+             A first step counts from its intended start, each later one from the response before it and the \
+             think time.",
+            rate(asked)
+        );
+    }
     match (&load.pacing, load.total.rates_per_s.asked) {
         (Pacing::Open { arrivals }, Some(asked)) => format!(
             "Open loop: {} by the clock, {arrivals} arrivals, for {length}{connections}.",

@@ -36,7 +36,8 @@ pub struct Comparison {
     pub margin: f64,
     /// The metrics that decide.
     pub metrics: Vec<Compared>,
-    /// The percentiles of trials at one load: they show where a difference lies, and decide nothing.
+    /// The percentiles of trials at one load, of all requests and of each label: they show where a
+    /// difference lies, and decide nothing.
     pub percentiles: Vec<Shift>,
 }
 
@@ -115,13 +116,19 @@ pub struct Of {
     pub cell: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<String>,
+    /// The label of the requests, if it is about some of a load only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
 }
 
 impl Of {
     /// Returns the part in words, as a prefix: `replicas=2 · half: `, or nothing if there is only one.
     pub fn prefix(&self) -> String {
-        let parts: Vec<&str> =
-            [&self.cell, &self.search].into_iter().flatten().map(String::as_str).collect();
+        let parts: Vec<&str> = [&self.cell, &self.search, &self.label]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .collect();
         if parts.is_empty() { String::new() } else { format!("{}: ", parts.join(" · ")) }
     }
 }

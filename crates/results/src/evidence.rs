@@ -31,7 +31,7 @@ use measure::bounds::{BUSY, OTHERS_UNNOTICED};
 
 use crate::failing;
 use crate::load::{Gate, GateName, Generator, Load, Part};
-use crate::slo::{Judged, Outcome, Slo, Verdict};
+use crate::slo::{Judged, Outcome, Verdict};
 use crate::times::Times;
 
 #[cfg(test)]
@@ -180,26 +180,31 @@ const MAY_BE_LATE: [&str; 2] = ["timeout", "dropped"];
 
 /// Returns the verdict at both bounds of the response time.
 pub fn at_bounds(outcome: &Outcome, part: &Part) -> AtBounds {
-    bounded(outcome, |slo| is_missed_without_lateness(slo, part))
+    bounded(outcome, |judged| is_missed_without_lateness(judged, part))
 }
 
 /// Returns the verdict if a missed limit of a response time says nothing, and only failures do.
 fn at_bounds_of_failures(outcome: &Outcome, part: &Part) -> AtBounds {
-    bounded(outcome, |slo| is_missed_by_failures(slo, part))
+    bounded(outcome, |judged| is_missed_by_failures(judged, part))
 }
 
-fn bounded(outcome: &Outcome, is_missed: impl Fn(&Slo) -> bool) -> AtBounds {
+fn bounded(outcome: &Outcome, is_missed: impl Fn(&Judged) -> bool) -> AtBounds {
     match outcome.met {
         true => AtBounds::Met,
-        false if outcome.objectives.iter().any(|judged| is_missed(&judged.slo)) => AtBounds::Missed,
+        false if outcome.objectives.iter().any(&is_missed) => AtBounds::Missed,
         false => AtBounds::Between,
     }
 }
 
 /// Returns true if the objective is missed although every request is forgiven the longest lateness
 /// of the load: then no lateness is the cause.
-fn is_missed_without_lateness(slo: &Slo, part: &Part) -> bool {
-    let Some(max) = slo.response_time() else { return is_missed_by_failures(slo, part) };
+fn is_missed_without_lateness(judged: &Judged, part: &Part) -> bool {
+    let slo = &judged.slo;
+    if slo.label().is_some() {
+        // Counted without the longest lateness already.
+        return slo.is_missed_by(judged.over_at_least, judged.of);
+    }
+    let Some(max) = slo.response_time() else { return is_missed_by_failures(judged, part) };
     let longest = part.lateness.as_ref().map_or(0, |times| times.max_ns);
     let times = part.response_time.as_ref().and_then(Times::histogram);
     let over = times.map_or(0, |times| times.count_above(Nanos(max.0.saturating_add(longest))));
@@ -208,10 +213,14 @@ fn is_missed_without_lateness(slo: &Slo, part: &Part) -> bool {
 
 /// Returns true if failures that no lateness causes are enough to miss the objective: every one of them
 /// is over.
-fn is_missed_by_failures(slo: &Slo, part: &Part) -> bool {
+fn is_missed_by_failures(judged: &Judged, part: &Part) -> bool {
+    // Which failures of a label lateness may have caused is not known here.
+    if judged.slo.label().is_some() {
+        return false;
+    }
     let late = MAY_BE_LATE.iter().filter_map(|name| part.outcomes.get(*name));
     let over = part.counts.failed.saturating_sub(late.sum());
-    slo.is_missed_by(over, part.counts.intended)
+    judged.slo.is_missed_by(over, part.counts.intended)
 }
 
 impl Outcome {
@@ -220,7 +229,10 @@ impl Outcome {
     pub fn rests_on_unfinished(&self, part: &Part) -> bool {
         let rests = |judged: &Judged| {
             let over = judged.over.saturating_sub(part.counts.unfinished);
-            judged.verdict == Verdict::Undecided && over as f64 <= judged.slo.most_over(judged.of)
+            let is_of_all = judged.slo.label().is_none();
+            is_of_all
+                && judged.verdict == Verdict::Undecided
+                && over as f64 <= judged.slo.most_over(judged.of)
         };
         let mut missed = self.objectives.iter().filter(|judged| !judged.met).peekable();
         missed.peek().is_some() && missed.all(rests)

@@ -39,9 +39,11 @@ fn in_short(outcome: &str, reason: Option<&str>) -> String {
         (STATUS, Some(status)) => status.to_owned(),
         (STATUS, None) => "a status of failure".to_owned(),
         ("check", Some(rule)) => format!("check `{rule}` not met"),
+        ("capture", Some(why)) => format!("nothing captured ({why})"),
         (outcome, reason) => {
             let what = match outcome {
                 "check" => "a check not met",
+                "capture" => "nothing captured",
                 "connect" => "no connection",
                 RESET => "connection closed before the whole response",
                 "write" => "connection lost while sending",

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The outcomes that are wrong responses: neither lateness nor a disturbed machine makes a response wrong.
-const WRONG: [&str; 3] = [STATUS, "check", "malformed"];
+const WRONG: [&str; 4] = [STATUS, "check", "capture", "malformed"];
 /// The outcome of requests whose response has a status of failure.
 pub(crate) const STATUS: &str = "status";
 /// The statuses with which a service refuses a load that is too high for it.

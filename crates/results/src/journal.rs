@@ -10,6 +10,7 @@ use crate::failing::Tally;
 use crate::failure::Failure;
 use crate::little::Little;
 use crate::load::{Load, Pacing};
+use crate::metric::Metric;
 use crate::slo;
 use crate::times::Times;
 
@@ -254,6 +255,46 @@ impl Status {
     }
 }
 
+/// The figures of the requests with one label in a trial.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct OfLabel {
+    pub label: String,
+    /// The requests that were answered, well or not, and those that failed.
+    pub completed: u64,
+    pub failed: u64,
+    /// Percentiles of the response time; absent without a response.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50_ns: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_ns: Option<u64>,
+}
+
+impl OfLabel {
+    /// Returns the figures by label of a load.
+    pub fn all(load: &Load) -> Vec<OfLabel> {
+        let labels = load.labels.iter().map(|(label, group)| {
+            let times = group.response_time.as_ref();
+            OfLabel {
+                label: label.clone(),
+                completed: group.completed,
+                failed: group.failed,
+                p50_ns: times.map(|times| times.p50_ns),
+                p99_ns: times.map(|times| times.p99_ns),
+            }
+        });
+        labels.collect()
+    }
+
+    /// Returns a percentile of the response time, if it is kept by label.
+    pub fn time_ns(&self, metric: Metric) -> Option<u64> {
+        match metric {
+            Metric::P50 => self.p50_ns,
+            Metric::P99 => self.p99_ns,
+            _ => None,
+        }
+    }
+}
+
 /// The figures of a trial that a search and a reader need; the rest is in its folder.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Observed {
@@ -292,6 +333,9 @@ pub struct Observed {
     /// results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failing: Vec<Failure>,
+    /// The figures by label, if requests have labels. Absent in earlier results.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<OfLabel>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p50_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -363,6 +407,11 @@ impl Observed {
     fn tally(&self) -> Tally {
         let unfinished = self.unfinished.unwrap_or_default();
         Tally { requests: self.requests, failed: self.failures, unfinished }
+    }
+
+    /// Returns the figures of a label.
+    pub fn of_label(&self, label: &str) -> Option<&OfLabel> {
+        self.labels.iter().find(|of| of.label == label)
     }
 
     /// Returns true if so many requests failed that the completed rate is not one of a working system,

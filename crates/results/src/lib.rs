@@ -37,6 +37,7 @@ pub mod said;
 pub mod scaling;
 pub mod secrets;
 pub mod self_test;
+pub mod sessions;
 pub mod shell;
 pub mod slo;
 pub mod speed;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::events::Events;
 use crate::failure::Failure;
 use crate::printed::{Printed, Since};
+use crate::sessions::{Arrivals, Sessions};
 use crate::slo::Outcome;
 use crate::times::{self, Times};
 
@@ -50,6 +51,10 @@ pub struct Load {
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub failures: Vec<Failure>,
     pub pacing: Pacing,
+    /// What the arrivals of an open loop are. Absent in a closed loop, and in earlier documents, where they
+    /// are requests.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub arrivals: Option<Arrivals>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<Connections>,
     /// The beginning and end of the phases on the host's monotonic clock. Absent on virtual time.
@@ -138,6 +143,7 @@ impl Load {
             ended: None,
             failures: Vec::new(),
             pacing: Pacing::Closed { think_ns: 0 },
+            arrivals: None,
             connections: None,
             clock: None,
             measured_s: 0.0,
@@ -281,6 +287,9 @@ pub struct Part {
     /// The operations that the requests carried; absent where each request is one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub operations: Option<Operations>,
+    /// The sessions; absent where each request stands alone.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub sessions: Option<Sessions>,
     /// The number of times that the target sent a request elsewhere; absent if it never did.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub redirected: Option<u64>,
@@ -288,7 +297,7 @@ pub struct Part {
     /// its end; in the closed loop of another generator, its connections. Absent if it is unknown.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub in_progress: Option<f64>,
-    /// Requests by outcome: `ok`, `status`, `timeout`, `connect`, `reset`, `malformed`, `dropped`,
+    /// Requests by outcome: `ok`, `status`, `check`, `capture`, `timeout`, `connect`, `reset`, `malformed`, `dropped`,
     /// `unfinished`, …; kinds that did not occur are absent.
     pub outcomes: BTreeMap<String, u64>,
     /// Answers by status.

@@ -15,6 +15,7 @@ use crate::load::{
     Clock, Connections, Counts, Generator, Group, Interval, Load, Operations, Pacing, Part, Rates,
     Segment, Target, Tls,
 };
+use crate::sessions::Sessions;
 use crate::slo::Slo;
 use crate::times::Times;
 use crate::{failing, verdict};
@@ -64,7 +65,7 @@ pub fn merge(parts: &[(String, Load)]) -> Result<Load, String> {
         );
     }
     whole.warnings.extend(apart(parts, whole.clock.as_ref()));
-    whole.slo = verdict::judge(&objectives(parts), &whole.total);
+    whole.slo = verdict::of_load(&objectives(parts), &whole);
     whole.failures = failing::of(&whole);
     Ok(whole)
 }
@@ -278,6 +279,11 @@ fn add(whole: &mut Load, part: Load) -> Result<(), String> {
         }
         _ => return Err("its requests are started in another way than the others'".to_owned()),
     };
+    if whole.arrivals != part.arrivals {
+        return Err(
+            "its arrivals are others: sessions in one of them, requests in the other".to_owned()
+        );
+    }
     keep_if_same(&mut whole.compatibility, part.compatibility);
     whole.partial |= part.partial;
     whole.ended = whole.ended.take().or(part.ended);
@@ -375,6 +381,10 @@ fn add_part(whole: &mut Part, mut part: Part) -> Result<(), String> {
         (Some(one), Some(other)) => Some(both_operations(one, other)),
         (one, other) => one.or(other),
     };
+    whole.sessions = match (whole.sessions.take(), part.sessions) {
+        (Some(one), Some(other)) => Some(both_sessions(one, other)?),
+        (one, other) => one.or(other),
+    };
     whole.redirected = sum(whole.redirected, part.redirected);
     add_counts(&mut whole.outcomes, part.outcomes);
     add_counts(&mut whole.statuses, part.statuses);
@@ -409,6 +419,20 @@ fn both_events(one: Events, mut other: Events) -> Result<Events, String> {
     for (whole, part) in whole.times_mut().into_iter().zip(other.times_mut()) {
         add_times(whole, part.take())?;
     }
+    Ok(whole)
+}
+
+fn both_sessions(one: Sessions, other: Sessions) -> Result<Sessions, String> {
+    let mut whole = Sessions {
+        asked_per_s: one.asked_per_s.zip(other.asked_per_s).map(|(one, other)| one + other),
+        started: one.started + other.started,
+        completed: one.completed + other.completed,
+        unfinished: one.unfinished + other.unfinished,
+        requests: one.requests + other.requests,
+        ..one
+    };
+    other.broken.into_iter().for_each(|broken| whole.add_broken(broken));
+    add_times(&mut whole.time, other.time)?;
     Ok(whole)
 }
 

@@ -20,6 +20,57 @@ pub enum Slo {
     ResponseTime { quantile: Quantile, max: Nanos },
     /// At most this share of the requests fails.
     Failures { max: Share },
+    /// The same, of the requests with one label.
+    OfLabel { label: Label, limit: Limit },
+}
+
+/// What an objective limits, whichever requests it is about.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit {
+    ResponseTime { quantile: Quantile, max: Nanos },
+    Failures { max: Share },
+}
+
+/// The label of an objective's requests: kept in place, so that an objective is small and copied freely.
+#[derive(Clone, Copy, PartialEq)]
+pub struct Label {
+    length: u8,
+    bytes: [u8; Label::MOST],
+}
+
+impl Label {
+    /// The longest label that an objective can have, in bytes.
+    const MOST: usize = 63;
+
+    fn new(text: &str) -> Result<Label, String> {
+        // Objectives on a command line are separated by commas.
+        if text.contains(',') || text.contains(char::is_control) {
+            return Err(format!(
+                "the label `{}` has a comma or a control character; give these requests another label",
+                text.escape_debug()
+            ));
+        }
+        let mut label = Label { length: text.len() as u8, bytes: [0; Label::MOST] };
+        let bytes = label.bytes.get_mut(..text.len()).ok_or_else(|| {
+            format!(
+                "the label `{text}` is longer than {} bytes; give these requests a shorter label",
+                Label::MOST
+            )
+        })?;
+        bytes.copy_from_slice(text.as_bytes());
+        Ok(label)
+    }
+
+    pub fn as_str(&self) -> &str {
+        let text = std::str::from_utf8(&self.bytes[..usize::from(self.length)]);
+        text.expect("it was made of a text")
+    }
+}
+
+impl fmt::Debug for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(f)
+    }
 }
 
 /// An objective as written in a file: `{"metric": "p99", "max_ns": 100000000}`.
@@ -72,7 +123,8 @@ impl Judged {
     /// Returns true if a limit of a response time is missed since more requests failed than may be over it, however
     /// fast the others were.
     pub fn is_missed_by_failures(&self) -> bool {
-        !self.met && self.slo.response_time().is_some() && self.reached_ns.is_none()
+        let is_of_all = self.slo.label().is_none() && self.slo.response_time().is_some();
+        !self.met && is_of_all && self.reached_ns.is_none()
     }
 }
 
@@ -160,7 +212,7 @@ pub fn too_few_in_words(loads: &[&[Judged]]) -> Option<String> {
 
 /// Returns for each objective the number of requests over it from which on a load is missed whatever
 /// follows, if about `expected` requests start in its whole length. An objective that cannot be missed
-/// has none.
+/// has none, and neither has one on a label, whose share of the requests is not known.
 pub fn enough(slos: &[Slo], expected: f64) -> Vec<Enough> {
     // Arrivals are random, and each further one would allow more requests over.
     let most = (1.1 * expected + 5.0 * expected.sqrt()).ceil() as u64;
@@ -172,12 +224,14 @@ pub fn enough(slos: &[Slo], expected: f64) -> Vec<Enough> {
         };
         requests.map(|requests| Enough { limit: slo.response_time(), requests })
     };
-    slos.iter().filter_map(of).collect()
+    slos.iter().filter(|slo| slo.label().is_none()).filter_map(of).collect()
 }
 
-/// Returns the tightest limit of a response time: slower answers do not count as goodput.
+/// Returns the tightest limit of the response time of all requests: slower answers do not count as
+/// goodput.
 pub fn tightest(slos: &[Slo]) -> Option<Nanos> {
-    slos.iter().filter_map(Slo::response_time).min()
+    let of_all = slos.iter().filter(|slo| slo.label().is_none());
+    of_all.filter_map(Slo::response_time).min()
 }
 
 /// Returns the limit that the objectives set for one quantile of the response time.
@@ -194,10 +248,17 @@ pub fn in_words(slos: &[Slo]) -> String {
 }
 
 impl Slo {
-    /// Creates an objective from a metric (`p99`, `failures`) and its limit (`100ms`, `0.1%`).
+    /// Creates an objective from a metric (`p99`, `failures`, of a label `login.p99`) and its limit
+    /// (`100ms`, `0.1%`).
     ///
     /// Fails with a sentence that lists what may be written.
     pub fn new(metric: &str, max: &str) -> Result<Slo, String> {
+        let Some((label, metric)) = of_label(metric) else { return Slo::of_all(metric, max) };
+        let (label, slo) = (Label::new(label)?, Slo::of_all(metric, max)?);
+        Ok(Slo::OfLabel { label, limit: slo.limit() })
+    }
+
+    fn of_all(metric: &str, max: &str) -> Result<Slo, String> {
         match metric {
             "failures" | "errors" => {
                 let share: Share = max.parse().map_err(|error| format!("{error}"))?;
@@ -217,26 +278,43 @@ impl Slo {
         }
     }
 
-    pub fn metric(&self) -> String {
+    /// Returns the label of the requests that it is about; `None` if it is about all.
+    pub fn label(&self) -> Option<&str> {
         match self {
-            Slo::ResponseTime { quantile, .. } => quantile.name(),
-            Slo::Failures { .. } => "failures".to_owned(),
+            Slo::ResponseTime { .. } | Slo::Failures { .. } => None,
+            Slo::OfLabel { label, .. } => Some(label.as_str()),
         }
+    }
+
+    pub fn limit(&self) -> Limit {
+        match *self {
+            Slo::ResponseTime { quantile, max } => Limit::ResponseTime { quantile, max },
+            Slo::Failures { max } => Limit::Failures { max },
+            Slo::OfLabel { limit, .. } => limit,
+        }
+    }
+
+    pub fn metric(&self) -> String {
+        let metric = match self.limit() {
+            Limit::ResponseTime { quantile, .. } => quantile.name(),
+            Limit::Failures { .. } => "failures".to_owned(),
+        };
+        self.label().map_or_else(|| metric.clone(), |label| format!("{label}.{metric}"))
     }
 
     /// Returns the limit of the response time, if this is one.
     pub fn response_time(&self) -> Option<Nanos> {
-        match self {
-            Slo::ResponseTime { max, .. } => Some(*max),
-            Slo::Failures { .. } => None,
+        match self.limit() {
+            Limit::ResponseTime { max, .. } => Some(max),
+            Limit::Failures { .. } => None,
         }
     }
 
-    /// Returns the share of a load's requests that may be over.
+    /// Returns the share of the requests that may be over.
     pub(crate) fn allowed(&self) -> Share {
-        match self {
-            Slo::ResponseTime { quantile, .. } => Share(1.0 - quantile.level()),
-            Slo::Failures { max } => *max,
+        match self.limit() {
+            Limit::ResponseTime { quantile, .. } => Share(1.0 - quantile.level()),
+            Limit::Failures { max } => max,
         }
     }
 
@@ -272,6 +350,16 @@ fn tail(n: u64, over: u64, allowed: Share) -> Tail {
     }
 }
 
+/// Splits `login.p99` into a label and a metric. A label may have dots itself, and so may a percentile.
+fn of_label(metric: &str) -> Option<(&str, &str)> {
+    let is_metric = |text: &str| matches!(text, "failures" | "errors") || quantile(text).is_ok();
+    if is_metric(metric) {
+        return None;
+    }
+    let mut dots = metric.match_indices('.').map(|(at, _)| (&metric[..at], &metric[at + 1..]));
+    dots.find(|(label, metric)| !label.is_empty() && is_metric(metric))
+}
+
 fn quantile(metric: &str) -> Result<Quantile, String> {
     let percent = metric.strip_prefix('p').and_then(|percent| percent.parse::<f64>().ok());
     percent
@@ -279,7 +367,8 @@ fn quantile(metric: &str) -> Result<Quantile, String> {
         .and_then(|percent| Quantile::new(percent / 100.0))
         .ok_or_else(|| {
             format!(
-                "`{metric}` is not a metric; write p50, p99, p99.9 (any percentile) or failures"
+                "`{metric}` is not a metric; write p50, p99, p99.9 (any percentile) or failures, and \
+                 before it LABEL. for one label, such as login.p99"
             )
         })
 }
@@ -288,41 +377,46 @@ impl TryFrom<Written> for Slo {
     type Error = String;
 
     fn try_from(written: Written) -> Result<Slo, String> {
-        match written {
-            Written { metric, max_ns: None, max_share: Some(max) } if metric == "failures" => {
-                Ok(Slo::Failures { max: Share(max) })
-            }
-            Written { metric, max_ns: Some(max), max_share: None } => {
-                Ok(Slo::ResponseTime { quantile: quantile(&metric)?, max: Nanos(max) })
-            }
-            Written { metric, .. } => Err(format!("the limit of `{metric}` is missing or doubled")),
-        }
+        let Written { metric, max_ns, max_share } = written;
+        let (label, of) = match of_label(&metric) {
+            Some((label, of)) => (Some(Label::new(label)?), of),
+            None => (None, &*metric),
+        };
+        let slo = match (max_ns, max_share) {
+            (None, Some(max)) if of == "failures" => Slo::Failures { max: Share(max) },
+            (Some(max), None) => Slo::ResponseTime { quantile: quantile(of)?, max: Nanos(max) },
+            _ => return Err(format!("the limit of `{metric}` is missing or doubled")),
+        };
+        Ok(match label {
+            Some(label) => Slo::OfLabel { label, limit: slo.limit() },
+            None => slo,
+        })
     }
 }
 
 impl From<Slo> for Written {
     fn from(slo: Slo) -> Written {
         let metric = slo.metric();
-        match slo {
-            Slo::ResponseTime { max, .. } => {
+        match slo.limit() {
+            Limit::ResponseTime { max, .. } => {
                 Written { metric, max_ns: Some(max.0), max_share: None }
             }
-            Slo::Failures { max } => Written { metric, max_ns: None, max_share: Some(max.0) },
+            Limit::Failures { max } => Written { metric, max_ns: None, max_share: Some(max.0) },
         }
     }
 }
 
-/// `p99 ≤ 100 ms`, `failures ≤ 0.1 %`.
+/// `p99 ≤ 100 ms`, `failures ≤ 0.1 %`, `login.p99 ≤ 100 ms`.
 impl fmt::Display for Slo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Slo::ResponseTime { max, .. } => write!(f, "{} ≤ {}", self.metric(), max.in_words()),
-            Slo::Failures { max } => write!(f, "failures ≤ {max}"),
+        match self.limit() {
+            Limit::ResponseTime { max, .. } => write!(f, "{} ≤ {}", self.metric(), max.in_words()),
+            Limit::Failures { max } => write!(f, "{} ≤ {max}", self.metric()),
         }
     }
 }
 
-/// Reads `p99<=10ms` and `failures<=0.1%`, as on a command line. `<` and `≤` mean the same, and so
+/// Reads `p99<=10ms`, `failures<=0.1%` and `login.p99<=10ms`, as on a command line. `<` and `≤` mean the same, and so
 /// does `errors` for `failures`; a time alone is a limit of the p99.
 impl FromStr for Slo {
     type Err = String;
@@ -354,9 +448,9 @@ pub fn read(text: &str) -> Result<Vec<Slo>, String> {
 
 /// Writes objectives as [`read`] reads them: `p99<=100ms,failures<=0.1%`.
 pub fn written(slos: &[Slo]) -> String {
-    let one = |slo: &Slo| match slo {
-        Slo::ResponseTime { max, .. } => format!("{}<={}", slo.metric(), max.written()),
-        Slo::Failures { max } => format!("failures<={}%", max.percent()),
+    let one = |slo: &Slo| match slo.limit() {
+        Limit::ResponseTime { max, .. } => format!("{}<={}", slo.metric(), max.written()),
+        Limit::Failures { max } => format!("{}<={}%", slo.metric(), max.percent()),
     };
     slos.iter().map(one).collect::<Vec<_>>().join(",")
 }

@@ -10,24 +10,62 @@
 //! not at least. So an objective is not met thanks to unfinished requests, and no verdict rests on them
 //! alone; a longer drain decides.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use measure::quantity::{counted, requests};
 use measure::{Histogram, Nanos, Share};
 
-use crate::load::{Counts, Part, UNFINISHED};
-use crate::slo::{Judged, Outcome, Slo, Verdict};
+use crate::load::{Counts, Load, Part, UNFINISHED};
+use crate::slo::{Judged, Limit, Outcome, Slo, Verdict};
 use crate::times::Times;
 
 #[cfg(test)]
 mod tests;
 
 /// Judges a load by all objectives; `None` if there are none.
+pub fn of_load(slos: &[Slo], load: &Load) -> Option<Outcome> {
+    judge_by(slos, |slo| match slo.label() {
+        None => Cow::Borrowed(&load.total),
+        Some(label) => Cow::Owned(of_label(load, label)),
+    })
+}
+
+/// Judges a part of a load by objectives on all its requests.
 pub fn judge(slos: &[Slo], part: &Part) -> Option<Outcome> {
+    judge_by(slos, |slo| match slo.label() {
+        None => Cow::Borrowed(part),
+        Some(_) => Cow::Owned(Part::default()),
+    })
+}
+
+/// Returns the figures of a label, as far as they are kept by label. Of failed requests there are only
+/// counts, and of lateness only the longest of the load: both make bounds wider, and none wrong.
+fn of_label(load: &Load, label: &str) -> Part {
+    let Some(group) = load.labels.get(label) else { return Part::default() };
+    let outcome = |name: &str| group.outcomes.get(name).copied().unwrap_or_default();
+    let counts = Counts {
+        intended: group.outcomes.values().sum(),
+        completed: group.completed,
+        ok: outcome("ok"),
+        failed: group.failed,
+        unfinished: outcome(UNFINISHED),
+        ..Counts::default()
+    };
+    Part {
+        counts,
+        outcomes: group.outcomes.clone(),
+        response_time: group.response_time.clone(),
+        lateness: load.total.lateness.clone(),
+        ..Part::default()
+    }
+}
+
+fn judge_by<'a>(slos: &[Slo], of: impl Fn(&Slo) -> Cow<'a, Part>) -> Option<Outcome> {
     if slos.is_empty() {
         return None;
     }
-    let objectives: Vec<Judged> = slos.iter().map(|slo| slo.judge(part)).collect();
+    let objectives: Vec<Judged> = slos.iter().map(|slo| slo.judge(&of(slo))).collect();
     let missed: Vec<String> =
         objectives.iter().filter(|judged| !judged.met).map(|judged| judged.text.clone()).collect();
     Some(Outcome { met: missed.is_empty(), missed, objectives })
@@ -38,9 +76,10 @@ impl Slo {
     /// otherwise the plain share does.
     fn judge(&self, part: &Part) -> Judged {
         let (of, failed) = (part.counts.intended, part.counts.failed);
-        let (over, over_at_least) = match *self {
-            Slo::Failures { .. } => (failed + part.counts.unfinished, failed),
-            Slo::ResponseTime { max, .. } => over(part, max),
+        let (over, over_at_least) = match (self.limit(), self.label()) {
+            (Limit::Failures { .. }, _) => (failed + part.counts.unfinished, failed),
+            (Limit::ResponseTime { max, .. }, None) => over(part, max),
+            (Limit::ResponseTime { max, .. }, Some(_)) => over_of_label(part, max),
         };
         let (verdict, met) = self.decide(over, over_at_least, of);
         let is_printed = part.printed.is_some() && self.response_time().is_some();
@@ -64,6 +103,11 @@ impl Slo {
     fn reached(&self, part: &Part) -> Option<Nanos> {
         self.response_time()?;
         let of = Some(part.counts.intended).filter(|of| 0 < *of)?;
+        // How long failed requests of a label took is not kept.
+        let are_all_ok = part.counts.ok == of;
+        if self.label().is_some() && !are_all_ok {
+            return None;
+        }
         let wanted = of as f64 - self.most_over(of);
         // Failed requests are over, however fast they failed, and unfinished ones however short they waited.
         let mut over: BTreeMap<Nanos, u64> = BTreeMap::new();
@@ -88,10 +132,10 @@ impl Slo {
         }
         let share = |share: f64| share_of(Share(share));
         let word = if met { "is met" } else { "is missed" };
-        let what = match self {
-            Slo::ResponseTime { .. } => "over",
-            Slo::Failures { .. } if 0 < unfinished => "failed or unfinished",
-            Slo::Failures { .. } => "failed",
+        let what = match self.limit() {
+            Limit::ResponseTime { .. } => "over",
+            Limit::Failures { .. } if 0 < unfinished => "failed or unfinished",
+            Limit::Failures { .. } => "failed",
         };
         let all = requests(of);
         let mut text = format!(
@@ -101,7 +145,7 @@ impl Slo {
             share(self.allowed().0),
         );
         let shown = |count: u64, word: &str| format!("{} of them {word}", counted(count));
-        if matches!(self, Slo::ResponseTime { .. }) && 0 < failed {
+        if self.response_time().is_some() && 0 < failed {
             text += &format!(", {}", shown(failed, "failed"));
         }
         if 0 < unfinished {
@@ -158,6 +202,17 @@ impl Slo {
 /// Rounds a share to what is shown of it.
 fn share_of(share: Share) -> Share {
     Share((share.0 * 1e5).round() / 1e5)
+}
+
+/// Counts the requests of a label over a limit: at most, and at least. These are over even if each was as
+/// late as the latest of the load.
+fn over_of_label(part: &Part, max: Nanos) -> (u64, u64) {
+    let (at_most, _) = over(part, max);
+    let longest = part.lateness.as_ref().map_or(0, |times| times.max_ns);
+    let times = part.response_time.as_ref().and_then(Times::histogram);
+    let beyond = times.map_or(0, |times| times.count_above(Nanos(max.0.saturating_add(longest))));
+    // Unfinished ones that have waited so long are over, too.
+    (at_most, beyond.max(part.counts.failed).min(at_most))
 }
 
 /// Counts the requests over a limit: at most, and at least.

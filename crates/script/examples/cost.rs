@@ -11,8 +11,8 @@ use std::error::Error;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use load::driver::Label;
 use load::driver::http1::{Expected, HttpWorkload, Origin, Outgoing, Response, Wanted};
+use load::driver::{Label, Session};
 use script::{Defaults, Program, Script, Target};
 
 const ROUNDS: usize = 5;
@@ -69,7 +69,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn next(script: &mut Script, (wire, expected): &mut Buffers) -> Result<(), load::Fault> {
     wire.clear();
     expected.clear();
-    let of = Origin { number: 0, label: Label::NONE, connection: 0 };
+    let of = Origin { number: 0, label: Label::NONE, session: Session::NONE, connection: 0 };
     script.next(of, &mut Outgoing { wire, expected, label: Label::NONE })?;
     if script.wanted(0, 0) != Wanted::Nothing {
         for &Expected { tag, .. } in &*expected {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use load::Fault;
 use load::driver::http1::{Expected, HttpWorkload, Origin, Outgoing, Response};
-use load::driver::{Label, Outcome};
+use load::driver::{Label, Outcome, Session};
 use measure::pace::Portion;
 use net::Address;
 
@@ -104,7 +104,10 @@ pub(crate) fn try_request(
 ) -> Result<(Vec<u8>, Vec<Expected>), Fault> {
     let (mut wire, mut expected) = (Vec::new(), Vec::new());
     let mut outgoing = Outgoing { wire: &mut wire, expected: &mut expected, label: Label::NONE };
-    script.next(Origin { number: 0, label: Label::NONE, connection }, &mut outgoing)?;
+    script.next(
+        Origin { number: 0, label: Label::NONE, session: Session::NONE, connection },
+        &mut outgoing,
+    )?;
     Ok((wire, expected))
 }
 

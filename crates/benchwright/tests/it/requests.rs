@@ -131,3 +131,92 @@ fn a_trace_is_played_with_its_labels() {
     assert_eq!(ran.code, 2);
     assert!(ran.stderr.contains("day.tsv:2"), "{ran:#?}");
 }
+
+const JOURNEY: &str = r#"
+{"label": "login", "method": "POST", "target": "/login", "body": "user={{row.name}}", "capture": {"token": "json:/token"}}
+{"label": "items", "target": "/items", "headers": {"Authorization": "Bearer {{session.token}}"}, "redirects": 1}
+{"session": "reader", "steps": ["login", "think 10ms", "items"]}
+"#;
+
+/// A service with logins by cookie and token; every tenth login gives none.
+fn shop() -> String {
+    let logins = Mutex::new(0u32);
+    peer::serve_each(move |_, request| {
+        let with = |fields: &str, body: &str| {
+            format!("HTTP/1.1 {fields}\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+                .into_bytes()
+        };
+        if request.starts_with("POST /login") {
+            let mut logins = logins.lock().unwrap();
+            *logins += 1;
+            return match *logins % 10 {
+                0 => peer::ok("{}"),
+                n => {
+                    with("200 OK\r\nSet-Cookie: sid=1; Path=/", &format!("{{\"token\":\"t{n}\"}}"))
+                }
+            };
+        }
+        let is_known =
+            request.contains("Authorization: Bearer t") && request.contains("Cookie: sid=1");
+        match (is_known, request.starts_with("GET /items ")) {
+            (false, _) => with("401 Unauthorized", ""),
+            (true, true) => with("302 Found\r\nLocation: /items/all", ""),
+            (true, false) => peer::ok("items"),
+        }
+    })
+}
+
+#[test]
+fn a_journey_logs_in_and_uses_what_it_got() {
+    let _machine = machine();
+    let scratch = Scratch::new();
+    scratch.file("journey.jsonl", JOURNEY);
+    scratch.file("users.csv", "name\nAnn\nBob\n");
+    let load = |more: &[&str]| {
+        let mut command = scratch.benchwright();
+        command.args(["load", &shop(), "--mix", "journey.jsonl", "--data", "users.csv", "--json"]);
+        let ran = run_while(command.args(more), |_| {});
+        assert!([0, 1, 3].contains(&ran.code), "{ran:#?}");
+        ran.json()
+    };
+    let closed = load(&["--closed", "--connections", "2", "--requests", "40"]);
+    let sessions = &closed["sessions"];
+    assert_eq!((&sessions["started"], &sessions["completed"]), (&json!(40), &json!(36)));
+    let broken = json!([{
+        "at": "login",
+        "outcome": "capture",
+        "reason": "token from json:/token: not in the response",
+        "sessions": 4,
+    }]);
+    assert_eq!(sessions["broken"], broken);
+    assert_eq!(closed["outcomes"], json!({"ok": 108, "capture": 4}));
+    assert_eq!(closed["labels"]["items redirected"]["completed"], 36);
+    assert_eq!(closed.get("arrivals"), None);
+    let slo = ["--slo", "items.p99<=5s,login.failures<=1%"];
+    let open = load(&[&["--rate", "100/s", "--duration", "1s"], &slo[..]].concat());
+    assert_eq!(open["arrivals"], "sessions");
+    assert_eq!(open["sessions"]["asked_per_s"], 100.0);
+    assert_eq!(open["rates_per_s"].get("asked"), None);
+    let met: Vec<&Value> =
+        open["slo"]["objectives"].as_array().unwrap().iter().map(|judged| &judged["met"]).collect();
+    assert_eq!(met, [&json!(true), &json!(false)], "{}", open["slo"]);
+}
+
+#[test]
+fn a_mix_is_checked_and_shown_without_being_sent() {
+    let scratch = Scratch::new();
+    scratch.file("journey.jsonl", JOURNEY);
+    scratch.file("users.csv", "name\nAnn\nBob\n");
+    let run = |arguments: &[&str]| {
+        let mut command = scratch.benchwright();
+        run_while(command.args(["mix", "check", "journey.jsonl"]).args(arguments), |_| {})
+    };
+    let ran = run(&["--data", "users.csv", "--show", "2", "--url", "http://shop.example/"]);
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    for expected in ["Host: shop.example", "user=Ann", "Bearer {{session.token}}", "2. items"] {
+        assert!(ran.stdout.contains(expected), "{ran:#?}");
+    }
+    let ran = run(&[]);
+    assert_eq!(ran.code, 2, "{ran:#?}");
+    assert!(ran.stderr.contains("journey.jsonl:2:") && ran.stderr.contains("--data"), "{ran:#?}");
+}

@@ -73,6 +73,7 @@ pub(super) fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure
         connections_before: before as u32,
         pools: pools(targets, each, of_each),
         pacing,
+        arrivals: None,
         requests: arguments.requests,
         warm_up,
         measure,

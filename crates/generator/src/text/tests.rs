@@ -1,6 +1,9 @@
+use std::collections::BTreeMap;
+
 use expect_test::{Expect, expect};
 use measure::Histogram;
-use results::load::{Pacing, Target};
+use results::load::{Group, Pacing, Target};
+use results::sessions::{Broken, Sessions};
 
 use super::*;
 
@@ -231,4 +234,40 @@ fn an_slo_that_a_late_load_meets_is_met_even_so() {
     load.slo = results::verdict::judge(&["p99<=1ms".parse().unwrap()], &load.total);
     assert!(!of(&load).contains("even so"), "{}", of(&load));
     assert_eq!(crate::verdict::exit(&load), Exit::NoAnswer);
+}
+
+#[test]
+fn sessions_and_labels_have_lines_of_their_own() {
+    let mut load = load();
+    load.targets.truncate(1);
+    load.arrivals = Some(Arrivals::Sessions);
+    load.total.rates_per_s.asked = None;
+    load.total.sessions = Some(Sessions {
+        asked_per_s: Some(1_000.0),
+        started: 10_000,
+        completed: 9_985,
+        unfinished: 5,
+        requests: 20_000,
+        broken: vec![
+            Broken {
+                at: Some("login".to_owned()),
+                outcome: "capture".to_owned(),
+                reason: Some("token from json:/token: not in the response".to_owned()),
+                sessions: 8,
+            },
+            Broken { at: None, outcome: "reset".to_owned(), reason: None, sessions: 2 },
+        ],
+        time: load.total.response_time.clone(),
+    });
+    let group = Group {
+        completed: 10_000,
+        failed: 8,
+        outcomes: BTreeMap::new(),
+        reasons: BTreeMap::new(),
+        response_time: load.total.response_time.clone(),
+        service_time: None,
+    };
+    let long = "GET /a/very/long/path/that/has/no/label/of/its/own";
+    load.labels = ["login", long].map(|name| (name.to_owned(), group.clone())).into();
+    check(&load, expect![[""]]);
 }

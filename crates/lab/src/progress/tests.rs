@@ -54,6 +54,7 @@ fn observed() -> Observed {
         failures: 0,
         unfinished: Some(0),
         failing: Vec::new(),
+        labels: Vec::new(),
         p50_ns: Some(1_100_000),
         p90_ns: Some(2_100_000),
         p99_ns: Some(4_900_000),

@@ -420,9 +420,16 @@ impl Checked<'_> {
     fn figures(&self) -> Result<(), SpecError> {
         let Checked { resolved, tool, parse, command } = self;
         let super::Spec { slo, compare, reproducibility, repeat, load, .. } = &resolved.spec;
+        if let Some(of_label) = slo.iter().find(|slo| slo.label().is_some()) {
+            return self.error(
+                format!("{tool} knows no labels, and `{}` is about one", of_label.metric()),
+                "slo:",
+                "write an objective on all requests, or load with a mix",
+            );
+        }
         let of_slo = slo.iter().filter_map(|slo| match **slo {
             Slo::ResponseTime { quantile, .. } => Some((quantile, "slo:")),
-            Slo::Failures { .. } => None,
+            Slo::Failures { .. } | Slo::OfLabel { .. } => None,
         });
         let compared = compare.iter().flat_map(|compare| &compare.metrics);
         let of_metric = |key| move |metric: Metric| Some((metric.quantile()?, key));

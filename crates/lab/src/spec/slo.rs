@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 
+use results::slo::Limit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,8 +14,8 @@ pub struct Slo(pub results::Slo);
 #[derive(Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenSlo {
-    /// A percentile of the response time, or `failures`.
-    #[schemars(example = &"p99", example = &"p99.9", example = &"failures")]
+    /// A percentile of the response time, or `failures`; with a label before it of these requests only.
+    #[schemars(example = &"p99", example = &"p99.9", example = &"failures", example = &"login.p99")]
     metric: String,
     /// Its limit: a length of time, or a share of the requests.
     #[schemars(example = &"100ms", example = &"0.1%")]
@@ -39,11 +40,11 @@ impl TryFrom<WrittenSlo> for Slo {
 
 impl From<Slo> for WrittenSlo {
     fn from(slo: Slo) -> WrittenSlo {
-        let max = match *slo {
-            results::Slo::ResponseTime { max, .. } => max.written(),
+        let max = match slo.limit() {
+            Limit::ResponseTime { max, .. } => max.written(),
             // Without the sign it may be meant as one per cent.
-            results::Slo::Failures { max } if 1.0 <= max.0 => "100%".to_owned(),
-            results::Slo::Failures { max } => max.0.to_string(),
+            Limit::Failures { max } if 1.0 <= max.0 => "100%".to_owned(),
+            Limit::Failures { max } => max.0.to_string(),
         };
         WrittenSlo { metric: slo.metric(), max }
     }

@@ -6,7 +6,10 @@ use wire::http1::{After, Ended, Expect, ResponseDecoder, ResponseEvent, asks_to_
 
 use self::pending::{Pending, Queue, Slab};
 use self::repeats::Repeats;
-use super::{Asked, Done, Driver, Fault, Label, Lost, Next, Outcome, Reports, Slot, Started};
+use super::{
+    Arrivals, Asked, Done, Driver, Fault, Label, Lost, Next, Outcome, Reports, Session, Slot,
+    Started,
+};
 
 mod pending;
 mod repeats;
@@ -33,7 +36,7 @@ pub trait HttpWorkload {
     }
 
     /// Processes a response, if any part of it is wanted, and returns the outcome of the request, and for
-    /// [`Outcome::Check`] the rule that was violated, if it has a text.
+    /// [`Outcome::Check`] and [`Outcome::Capture`] the rule that was violated, if it has a text.
     fn answered(&mut self, answer: &Response<'_>) -> Result<(Outcome, &'static str), Fault> {
         Ok((outcome_of(answer.status), ""))
     }
@@ -41,6 +44,16 @@ pub trait HttpWorkload {
     /// Handles a request that will get no response.
     fn failed(&mut self, _outcome: Outcome, _tag: u32) -> Result<(), Fault> {
         Ok(())
+    }
+
+    /// See [`Driver::sessions`].
+    fn sessions(&self) -> Option<Arrivals> {
+        None
+    }
+
+    /// See [`Driver::follow`].
+    fn follow(&mut self, _session: Session, _outcome: Outcome) -> Option<Nanos> {
+        None
     }
 
     /// See [`Driver::delay`].
@@ -73,6 +86,8 @@ pub struct Origin {
     /// See [`Asked::number`].
     pub number: u64,
     pub label: Label,
+    /// See [`Asked::session`].
+    pub session: Session,
     /// The connection that it will be sent on, as an index into the pool.
     pub connection: u32,
 }
@@ -150,6 +165,14 @@ impl<W: HttpWorkload + ?Sized> HttpWorkload for Box<W> {
 
     fn failed(&mut self, outcome: Outcome, tag: u32) -> Result<(), Fault> {
         (**self).failed(outcome, tag)
+    }
+
+    fn sessions(&self) -> Option<Arrivals> {
+        (**self).sessions()
+    }
+
+    fn follow(&mut self, session: Session, outcome: Outcome) -> Option<Nanos> {
+        (**self).follow(session, outcome)
     }
 
     #[inline]
@@ -343,7 +366,7 @@ impl<W: HttpWorkload> Driver for Http1<W> {
     }
 
     fn start(&mut self, slot: Slot, asked: Asked, reports: &mut Reports) -> Result<Started, Fault> {
-        let Asked { token, number, label, again } = asked;
+        let Asked { token, number, label, session, again } = asked;
         self.expected.clear();
         let wire = &mut reports.wire;
         let begin = wire.len();
@@ -351,7 +374,8 @@ impl<W: HttpWorkload> Driver for Http1<W> {
         let common = &mut self.common;
         let is_kept = again && common.repeats.take(token, number, &mut request);
         if !is_kept {
-            common.workload.next(Origin { number, label, connection: slot.0 }, &mut request)?;
+            let of = Origin { number, label, session, connection: slot.0 };
+            common.workload.next(of, &mut request)?;
         }
         let Outgoing { label, .. } = request;
         let state = &mut self.slots[slot.0 as usize];
@@ -455,6 +479,14 @@ impl<W: HttpWorkload> Driver for Http1<W> {
 
     fn alpn(&self) -> &'static [&'static [u8]] {
         &[b"http/1.1"]
+    }
+
+    fn sessions(&self) -> Option<Arrivals> {
+        self.common.workload.sessions()
+    }
+
+    fn follow(&mut self, session: Session, outcome: Outcome) -> Option<Nanos> {
+        self.common.workload.follow(session, outcome)
     }
 
     #[inline]

@@ -19,8 +19,8 @@ use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedS
 use rustls::{ClientConfig, HandshakeKind, ProtocolVersion};
 
 use super::{
-    Asked, Driver, Fault, Handshake, Label, Lost, Next, Node, Opening, Outcome, Reports, Slot,
-    Started, Token,
+    Arrivals, Asked, Driver, Fault, Handshake, Label, Lost, Next, Node, Opening, Outcome, Reports,
+    Slot, Started, Token,
 };
 
 pub use self::terms::{Identity, Pem, Terms, Tls, Trust, Version};
@@ -198,6 +198,14 @@ impl<D: Driver> Driver for Secured<D> {
 
     fn outlives_early_responses(&self) -> bool {
         self.inner.outlives_early_responses()
+    }
+
+    fn sessions(&self) -> Option<Arrivals> {
+        self.inner.sessions()
+    }
+
+    fn follow(&mut self, session: super::Session, outcome: Outcome) -> Option<Nanos> {
+        self.inner.follow(session, outcome)
     }
 
     fn delay(&mut self) -> Result<Nanos, Fault> {

@@ -1,7 +1,7 @@
 use expect_test::expect;
 
 use super::*;
-use crate::Label;
+use crate::{Label, Session};
 
 fn sent(mode: Mode, size: usize, number: u64) -> String {
     let mut events = Events::new(&Template {
@@ -13,7 +13,7 @@ fn sent(mode: Mode, size: usize, number: u64) -> String {
         fields: &[("Host", "x")],
     });
     let (mut wire, mut expected) = (Vec::new(), Vec::new());
-    let origin = Origin { number, label: Label::NONE, connection: 0 };
+    let origin = Origin { number, label: Label::NONE, session: Session::NONE, connection: 0 };
     let mut request = Outgoing { wire: &mut wire, expected: &mut expected, label: Label::NONE };
     events.next(origin, &mut request).unwrap();
     assert_eq!(expected.len(), 1);

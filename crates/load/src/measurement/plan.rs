@@ -5,6 +5,7 @@ use ::measure::pace::{Portion, Segment};
 use ::measure::{Instant, Nanos};
 use net::{Endpoint, Interface, Timer};
 
+use crate::driver::Arrivals;
 use crate::network::Network;
 use crate::observe::{Of, Window};
 use crate::pacing::{Offered, Pacing};
@@ -22,6 +23,8 @@ pub struct Plan {
     /// The pools of each target one after the other, the same number for each. Shards take them in turn.
     pub pools: Vec<Pool>,
     pub pacing: Pacing,
+    /// What the arrivals of an open loop are if the requests belong to sessions.
+    pub arrivals: Option<Arrivals>,
     /// The number of requests after which the load ends.
     pub requests: Option<u64>,
     pub warm_up: Nanos,
@@ -62,6 +65,7 @@ impl Plan {
             connections_before: 0,
             pools,
             pacing,
+            arrivals: None,
             requests: None,
             warm_up: Nanos::ZERO,
             measure,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ::measure::series::{Merge, Sparse};
 use ::measure::{Histogram, Instant, Nanos};
 
-use super::{Completion, StepCompletion, Window};
+use super::{Completion, Journeys, StepCompletion, Window};
 use crate::driver::Outcome;
 
 /// The figures of one target, of one shard or of all.
@@ -31,6 +31,8 @@ pub struct Part {
     pub operations: [u64; Outcome::ALL.len()],
     /// The number of operations that were answered inside the window, whatever their intended time.
     pub operations_inside: u64,
+    /// The figures of the sessions; absent if requests stand alone.
+    pub sessions: Option<Box<Journeys>>,
     pub reasons: Reasons,
     /// The number of answers by status, of requests that count.
     pub statuses: Statuses,
@@ -172,6 +174,9 @@ impl Part {
         self.answers += other.answers;
         self.bad_answers += other.bad_answers;
         self.overdue += other.overdue;
+        if let Some(sessions) = &other.sessions {
+            self.sessions.get_or_insert_default().add(sessions);
+        }
         self.reasons.add(&other.reasons);
         self.resumed += other.resumed;
         for (&agreed, count) in &other.agreed {

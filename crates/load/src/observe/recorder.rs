@@ -8,8 +8,8 @@ use ::measure::{Balance, Instant, Nanos};
 use super::figures::is_timed;
 use super::intervals::{Buffer, IntervalWriter, Kept};
 use super::{
-    Completion, Group, Interval, Live, MOST_LABELS, Observer, Of, Part, StepCompletion, Turn,
-    Window,
+    Completion, Group, Interval, Live, MOST_LABELS, Observer, Of, Part, SessionEnd, StepCompletion,
+    Turn, Window,
 };
 use crate::driver::{Handshake, Label, Outcome};
 
@@ -289,6 +289,19 @@ impl Observer for Recorder {
         }
         if let Some(group) = self.segment(intended) {
             group.count(completion, response, service);
+        }
+    }
+
+    fn session_begun(&mut self, of: Of, intended: Instant) {
+        let counts = self.window.contains(intended);
+        // In a warm-up, too, so that the memory is there when it counts.
+        let sessions = self.part(of).sessions.get_or_insert_default();
+        sessions.started += u64::from(counts);
+    }
+
+    fn session_ended(&mut self, end: &SessionEnd) {
+        if self.window.contains(end.intended) {
+            self.part(end.of).sessions.get_or_insert_default().count(end);
         }
     }
 

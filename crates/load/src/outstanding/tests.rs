@@ -8,6 +8,7 @@ fn request(sent: u64) -> Request {
         intended: at,
         number: 0,
         label: Label::NONE,
+        session: Session::NONE,
         operations: 0,
         again: false,
         is_redirected: false,

@@ -436,7 +436,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
             let Some(waiting) = pool.pop(queue) else { return Ok(()) };
             let completion = never_sent(pool.of, waiting, now, Outcome::Connect, why);
             self.observer.completed(&completion);
-            self.think(index, now)?;
+            self.go_on_after(index, waiting.session, &completion, now)?;
         }
         Ok(())
     }
@@ -450,8 +450,8 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         now: Instant,
     ) -> Result<(), Fault> {
         let request = self.outstanding.remove(token);
-        self.record(&request, unanswered(token, outcome, why), now);
-        self.think(request.pool as usize, now)
+        let completion = self.record(&request, unanswered(token, outcome, why), now);
+        self.go_on_after(request.pool as usize, request.session, &completion, now)
     }
 
     /// Closes a connection that has served its maximum number of requests.

@@ -6,8 +6,9 @@ use std::collections::{BinaryHeap, VecDeque};
 use ::measure::{Instant, Nanos};
 use net::{ConnectionId, Endpoint};
 
+use super::sessions::Sessions;
 use super::{Due, Returned, Unopened, Waiting};
-use crate::driver::{Driver, Label, Node, Slot, Token};
+use crate::driver::{Driver, Label, Node, Session, Slot, Token};
 use crate::idle::Idle;
 use crate::observe::Of;
 
@@ -26,6 +27,8 @@ pub(super) struct Pool<D> {
     pub(super) queues: Vec<Queue>,
     /// The slots that hold something, and some that have sent it since.
     pub(super) holding: Vec<Slot>,
+    /// Present if the requests belong to sessions.
+    pub(super) sessions: Option<Box<Sessions>>,
     /// Closed loop: the times when the users in think time send their next requests.
     pub(super) thinking: BinaryHeap<Reverse<Instant>>,
     numbers: Numbers,
@@ -153,6 +156,7 @@ impl<D: Driver> Pool<D> {
         };
         let queues = if driver.is_routed() { endpoints.len() } else { 1 };
         assert!(queues <= slots.max(1), "a node has a connection");
+        let sessions = driver.sessions().map(|arrivals| Box::new(Sessions::new(arrivals)));
         Pool {
             of,
             driver,
@@ -163,6 +167,7 @@ impl<D: Driver> Pool<D> {
             idle: Idle::new(slots, queues),
             queues: (0..queues).map(|_| Queue::default()).collect(),
             holding: Vec::new(),
+            sessions,
             thinking: BinaryHeap::new(),
             numbers,
             asked: 0,
@@ -272,7 +277,7 @@ impl<D: Driver> Pool<D> {
         self.thinking.pop();
         let number = self.numbers.first + self.asked * self.numbers.step;
         self.asked += 1;
-        Some(Waiting { intended, number, label: Label::NONE })
+        Some(Waiting { intended, number, label: Label::NONE, session: Session::NONE })
     }
 
     pub(super) fn next_asking(&self) -> Option<Instant> {

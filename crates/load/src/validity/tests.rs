@@ -188,7 +188,7 @@ fn a_saturated_failing_target_is_a_finding_and_the_load_stays_valid() {
     let mut saturated = measurement(1_000, 10, 100);
     let part = &mut saturated.parts[0];
     part.intended = 1_000;
-    part.outcomes = [500, 100, 0, 0, 0, 0, 0, 0, 100, 300];
+    part.outcomes = [500, 100, 0, 0, 0, 0, 0, 0, 0, 100, 300];
     part.completed_inside = 600;
     // 1,000 arrive in a second, and 600 of them are answered.
     for arrival in 0..1_000 {

@@ -1,6 +1,10 @@
+use std::io;
+
 use expect_test::{Expect, expect};
 
 use super::*;
+use crate::entry::without_query;
+use crate::template::{Captured, Filling};
 
 fn read(text: &str) -> Result<Mix, Error> {
     let data = Data::read("d.csv", "id,name,path\n7,Ann,/a\n8,Bob,b\n").unwrap();
@@ -24,6 +28,8 @@ fn check(text: &str, expected: Expect) {
             random: Random::new(1),
             data: mix.data(),
             clock: || 0,
+            captured: Captured::None,
+            begin: 0,
         };
         let (mut wire, mut body) = (Vec::new(), b"old".to_vec());
         entry.write(&mut filling, &mut body, &mut wire);
@@ -252,7 +258,7 @@ fn an_error_is_reported_with_its_place_and_the_remedy() {
 #[test]
 fn the_maximum_number_of_labels_is_accepted() {
     let many: String = (0..MOST_LABELS).map(|n| format!("{{\"target\":\"/{n}\"}}\n")).collect();
-    assert_eq!(read(&many).unwrap().labels().len(), MOST_LABELS);
+    assert_eq!(read(&many).unwrap().labels().count(), MOST_LABELS);
 }
 
 /// Builds lines from pieces of good and bad ones and then damages them: the parser accepts or
@@ -300,6 +306,8 @@ fn arbitrary_mixes_never_panic() {
                 random: random.clone(),
                 data: mix.data(),
                 clock: || 5,
+                captured: Captured::None,
+                begin: 0,
             };
             let mut wire = Vec::new();
             entry.write(&mut filling, &mut Vec::new(), &mut wire);

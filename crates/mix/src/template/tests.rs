@@ -4,14 +4,20 @@ fn data() -> Data {
     Data::read("d.csv", "id,full name,path\n7,Ann Ömer,/a b?x=1&y=%20\n8,B/b,/c#\n").unwrap()
 }
 
+fn names(data: &Data) -> Names<'_> {
+    Names { data: Some(data), ..Names::default() }
+}
+
 fn write(text: &str, place: Part, number: u64) -> String {
     let data = data();
     let mut template = Template::default();
-    template.compile(text, place, Some(&data)).unwrap_or_else(|wrong| panic!("{}", wrong.what));
+    template.compile(text, place, names(&data)).unwrap_or_else(|wrong| panic!("{}", wrong.what));
     let mut out = Vec::new();
     let random = Random::part(1, number);
     let clock = || 1_700_000_000_123;
-    let mut filling = Filling { number, connection: 3, random, data: Some(&data), clock };
+    let captured = Captured::None;
+    let data = Some(&data);
+    let mut filling = Filling { number, connection: 3, random, data, clock, captured, begin: 0 };
     template.write(&mut filling, &mut out);
     String::from_utf8(out).unwrap()
 }
@@ -102,10 +108,11 @@ fn an_invalid_placeholder_is_refused_with_the_remedy() {
         ),
         ("{{row.nam}}", "0 the data has no column `nam`; write one of id, full name, path".into()),
     ] {
-        let found = Template::default().compile(text, Part::Body, Some(&data)).unwrap_err();
+        let found = Template::default().compile(text, Part::Body, names(&data)).unwrap_err();
         assert_eq!(format!("{} {}", found.at, found.what), wrong, "{text}");
     }
-    let without = Template::default().compile("{{row.id}}", Part::Body, None).unwrap_err();
+    let without =
+        Template::default().compile("{{row.id}}", Part::Body, Names::default()).unwrap_err();
     assert_eq!(without.what, "`{{row.id}}` needs a table; name its file with --data");
 }
 
@@ -136,7 +143,7 @@ fn a_character_that_is_not_allowed_in_a_place_is_refused() {
              header; remove it there",
         ),
     ] {
-        let found = Template::default().compile(text, place, Some(&data)).unwrap_err();
+        let found = Template::default().compile(text, place, names(&data)).unwrap_err();
         assert_eq!(format!("{} {}", found.at, found.what), wrong, "{text}");
     }
     for (text, place) in [
@@ -144,6 +151,6 @@ fn a_character_that_is_not_allowed_in_a_place_is_refused() {
         ("{{row.bad}}\r\n é#", Part::Body),
         ("{{row.bad}}", Part::Target),
     ] {
-        assert_eq!(Template::default().compile(text, place, Some(&data)), Ok(()), "{text}");
+        assert_eq!(Template::default().compile(text, place, names(&data)), Ok(()), "{text}");
     }
 }

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use load::driver::http1::Http1;
 use load::driver::{Asked, Driver, Reports};
-use load::{Slot, Token};
+use load::{Session, Slot, Token};
 
 use super::*;
 use crate::{Data, Source};
@@ -32,7 +32,9 @@ fn next(mixed: &mut impl HttpWorkload, number: u64, asked: Label) -> (String, u1
     let (mut wire, mut expected) = (Vec::new(), Vec::new());
     let mut request = Outgoing { wire: &mut wire, expected: &mut expected, label: asked };
     let connection = number as u32 % 7;
-    mixed.next(Origin { number, label: asked, connection }, &mut request).unwrap();
+    mixed
+        .next(Origin { number, label: asked, session: Session::NONE, connection }, &mut request)
+        .unwrap();
     let label = request.label.0;
     assert_eq!(expected.len(), 1);
     (String::from_utf8(wire).unwrap(), label)
@@ -124,7 +126,13 @@ fn bodies_that_are_searched_are_not_kept() {
     let piece = [b'.'; 16 * 1024];
     let counted = allocation_counter::measure(|| {
         for slot in 0..CONNECTIONS {
-            let asked = Asked { token: Token(slot), number: 0, label: Label::NONE, again: false };
+            let asked = Asked {
+                token: Token(slot),
+                number: 0,
+                label: Label::NONE,
+                session: Session::NONE,
+                again: false,
+            };
             driver.start(Slot(slot), asked, &mut reports).unwrap();
             let head = b"HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n";
             driver.receive(Slot(slot), head, &mut reports).unwrap();
@@ -150,7 +158,7 @@ fn bodies_that_are_searched_are_not_kept() {
 /// Returns the outcome of one request whose response arrives in these slices.
 fn outcome(workload: impl HttpWorkload, label: Label, slices: &[&[u8]]) -> Outcome {
     let (mut driver, mut reports) = (Http1::new(1, workload), Reports::default());
-    let asked = Asked { token: Token(1), number: 0, label, again: false };
+    let asked = Asked { token: Token(1), number: 0, label, session: Session::NONE, again: false };
     driver.start(Slot(0), asked, &mut reports).unwrap();
     for slice in slices {
         driver.receive(Slot(0), slice, &mut reports).unwrap();
@@ -211,7 +219,12 @@ fn requests_and_checks_allocate_nothing_once_buffers_have_grown() {
         wire.clear();
         expected.clear();
         let mut request = Outgoing { wire: &mut wire, expected: &mut expected, label: Label::NONE };
-        mixed.next(Origin { number, label: Label::NONE, connection: 3 }, &mut request).unwrap();
+        mixed
+            .next(
+                Origin { number, label: Label::NONE, session: Session::NONE, connection: 3 },
+                &mut request,
+            )
+            .unwrap();
         let head = b"HTTP/1.1 200 OK\r\nA: b\r\n\r\n";
         let answer = Response {
             status: 200,

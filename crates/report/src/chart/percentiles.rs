@@ -23,6 +23,13 @@ const LEVELS: [Quantile; 8] = [
     Quantile::P99999,
 ];
 
+/// The height of a plot, and of one of several.
+const HEIGHT: f64 = 380.0;
+const HEIGHT_OF_MANY: f64 = 240.0;
+
+/// The most panels that are drawn.
+const MOST_PANELS: usize = 24;
+
 /// The number of levels at which a band is drawn.
 const BAND_POINTS: usize = 80;
 
@@ -130,7 +137,11 @@ pub(crate) fn figure_of(
     if curves.iter().any(|curve| !curve.equal.is_empty()) {
         summary += " A band is from the least to the most of all valid trials at the same load.";
     }
-    let draw = |y: Scale| draw(label, &curves, limit, &summary, y);
+    let samples = most_samples(&curves);
+    let draw = |y: Scale| {
+        let plot = empty(label, (samples, HEIGHT), &summary, y);
+        drawn(plot, &curves, limit)
+    };
     let log = draw(Scale::log_around(extremes(limit, &curves)));
     let linear = draw(Scale::from_zero(extremes(limit, &curves)));
     let keys = curves.iter().map(|curve| (curve.style, curve.name.clone())).collect();
@@ -147,6 +158,59 @@ pub(crate) fn figure_of(
         }],
         keys: Vec::new(),
         layout: Layout::Whole,
+    })
+}
+
+/// The curves as small multiples with the same axes, one in each panel, such as one for each label of a
+/// load; `None` unless there are several. The table has only the drawn ones.
+pub(crate) fn multiples_of(label: &'static str, curves: &[Curve<'_>]) -> Option<Figure> {
+    curves.get(1)?;
+    let shown = &curves[..curves.len().min(MOST_PANELS)];
+    let samples = most_samples(shown);
+    let plots = |curve: &Curve<'_>| {
+        let plot = |y: Scale| {
+            let plot = empty(label, (samples, HEIGHT_OF_MANY), &curve.name, y);
+            drawn(plot, std::slice::from_ref(curve), None)
+        };
+        let all = || extremes(None, shown);
+        (plot(Scale::log_around(all())), plot(Scale::from_zero(all())))
+    };
+    let plots: Vec<(Plot, Plot)> = shown.iter().map(plots).collect();
+    let mut table = Table::new("", ["label", "percentile", label]);
+    for (panel, (curve, (plot, _))) in shown.iter().zip(&plots).enumerate() {
+        for level in LEVELS {
+            let value = curve.histogram.quantile(level).map(|ns| ns.0);
+            let cells = vec![
+                Cell::words(curve.name.as_str()),
+                Cell::number(format!("p{}", percent(level.level()))),
+                trials::quantile(value, curve.histogram.count(), level),
+            ];
+            table.push(Row::new(cells).at(plot.x(level.level())).in_panel(panel));
+        }
+    }
+    let said = |curve: &Curve<'_>| {
+        let p99 = curve.histogram.quantile(Quantile::P99)?;
+        Some(format!("{} of {}", time(p99.0), curve.name))
+    };
+    let said: Vec<String> = shown.iter().filter_map(said).collect();
+    let mut summary = format!("P99 is {}. All panels have the same axes.", list(&said));
+    if shown.len() < curves.len() {
+        summary += &format!(" {} of {} are shown.", shown.len(), count(curves.len(), "label"));
+    }
+    let panel = |(curve, (log, linear)): (&Curve<'_>, (Plot, Plot))| Panel {
+        title: curve.name.clone(),
+        svg: log.svg(),
+        linear: Some(linear.svg()),
+        keys: Vec::new(),
+    };
+    Some(Figure {
+        id: "labels".into(),
+        title: format!("{} by label", capitalised(label)),
+        summary,
+        panels: shown.iter().zip(plots).map(panel).collect(),
+        keys: Vec::new(),
+        table,
+        layout: Layout::Many,
     })
 }
 
@@ -171,20 +235,21 @@ fn curves(run: &Run) -> Vec<Curve<'_>> {
     curves
 }
 
-fn draw(
-    label: &'static str,
-    curves: &[Curve<'_>],
-    limit: Option<Nanos>,
-    summary: &str,
-    y: Scale,
-) -> Plot {
-    let samples = curves.iter().map(|curve| curve.histogram.count()).max().unwrap_or_default();
+fn most_samples(curves: &[Curve<'_>]) -> u64 {
+    curves.iter().map(|curve| curve.histogram.count()).max().unwrap_or_default()
+}
+
+/// A plot without curves, whose axis of nines has room for this many samples.
+fn empty(label: &'static str, (samples, height): (u64, f64), summary: &str, y: Scale) -> Plot {
     let scale = Scale::Nines { samples: samples as f64 };
     let of_events = label == OF_DELIVERY;
     let of = if of_events { "percentile of events, %" } else { "percentile of requests, %" };
     let x = Axis { scale, label: of, tick: percent };
     let y = Axis { scale: y, label, tick: tick_time };
-    let mut plot = Plot::new(summary, 380.0, x, y);
+    Plot::new(summary, height, x, y)
+}
+
+fn drawn(mut plot: Plot, curves: &[Curve<'_>], limit: Option<Nanos>) -> Plot {
     if let Some(limit) = limit {
         let at = (Quantile::P99.level(), limit.0 as f64);
         plot.rule_y(at.1);

@@ -6,7 +6,7 @@ use results::{Load, Times};
 
 use crate::chart::percentiles::{self, Curve};
 use crate::chart::{Figure, heat, seconds};
-use crate::plot::{Dash, Mark, Style};
+use crate::plot::{Dash, Mark, Style, distinct};
 use crate::text::{capitalised, time};
 
 /// A kind of time in a load, with its look. Its name shows where the clock starts.
@@ -28,7 +28,7 @@ const KINDS: [Kind; 5] = [
 
 /// All figures for which there are data.
 pub(super) fn all(load: &Load) -> Vec<Figure> {
-    [by_percentile(load), heat::of_load(load, &[]), seconds::of_load(load)]
+    [by_percentile(load), by_label(load), heat::of_load(load, &[]), seconds::of_load(load)]
         .into_iter()
         .flatten()
         .collect()
@@ -48,6 +48,14 @@ fn by_percentile(load: &Load) -> Option<Figure> {
     let summary = summary(&curves);
     let figure = percentiles::figure_of("time", curves, limit(load), summary)?;
     Some(Figure { title: "Times by percentile".to_owned(), ..figure })
+}
+
+/// The response times of each label; `None` without several.
+fn by_label(load: &Load) -> Option<Figure> {
+    let curves = load.labels.iter().filter_map(|(name, group)| {
+        Curve::of(group.response_time.as_ref(), distinct(0, 0), name.clone())
+    });
+    percentiles::multiples_of("response time", &curves.collect::<Vec<_>>())
 }
 
 fn summary(curves: &[Curve<'_>]) -> String {

@@ -4,6 +4,7 @@ use measure::Quantile;
 use measure::quantity::grouped;
 use results::failing;
 use results::load::{Group, Part};
+use results::sessions::Sessions;
 use results::{Load, Times};
 
 use crate::table::raw::by_name;
@@ -139,6 +140,41 @@ pub(super) fn labels(load: &Load) -> Table {
     let mut table = Table::new(&caption(load.labels.len(), "labels"), columns);
     for (name, figures) in load.labels.iter().take(MOST_ROWS) {
         table.push(Row::new(group(vec![Cell::words(name.as_str())], figures)));
+    }
+    table
+}
+
+pub(super) fn sessions(sessions: &Sessions) -> Table {
+    let times = "Times are from the intended start of a complete session to its last response.";
+    let columns = ["end", "at", "why", "sessions", "share", "p50", "p99", "max"];
+    let mut table = Table::new(times, columns);
+    let row = |end: &str, at: &str, why: &str, count: u64| {
+        vec![
+            Cell::words(end),
+            Cell::words(at),
+            Cell::words(why),
+            Cell::number(integer(count)),
+            Cell::number(share(count as f64, sessions.started as f64)),
+        ]
+    };
+    let quantile = |level| {
+        let times = sessions.time.as_ref();
+        trials::quantile(times.map(|times| ns(times, level)), times.map_or(0, |it| it.count), level)
+    };
+    let mut complete = row("complete", "", "", sessions.completed);
+    complete.extend([quantile(Quantile::P50), quantile(Quantile::P99)]);
+    complete.push(Cell::maybe(sessions.time.as_ref().map(|times| time(times.max_ns))));
+    table.push(Row::new(complete));
+    let unfinished = row("unfinished", "", "in progress when the load ended", sessions.unfinished);
+    let broken = sessions.broken.iter().take(MOST_ROWS).map(|broken| {
+        let at = broken.at.as_deref().unwrap_or("before a request");
+        let why = broken.reason.as_deref().unwrap_or_default();
+        row(&broken.outcome, at, why, broken.sessions)
+    });
+    let rest = std::iter::once(unfinished).filter(|_| 0 < sessions.unfinished).chain(broken);
+    for mut cells in rest {
+        cells.extend((0..3).map(|_| Cell::maybe(None)));
+        table.push(Row::new(cells));
     }
     table
 }

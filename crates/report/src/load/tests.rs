@@ -3,6 +3,7 @@ use std::fs;
 
 use measure::quantity::grouped;
 use results::load::{Connections, Group, Operations, Pacing, Segment, Target};
+use results::sessions::{Arrivals, Broken, Sessions};
 use results::{Little, Load, Times, slo, verdict};
 
 use super::render;
@@ -359,4 +360,39 @@ fn a_load_without_answers_has_a_page() {
 #[test]
 fn equal_documents_have_equal_pages() {
     assert_eq!(render(&whole()), render(&whole()));
+}
+
+#[test]
+fn several_labels_have_a_panel_each_and_sessions_a_table() {
+    let mut load = whole();
+    assert!(!render(&load).contains("Response time by label"), "one label has nothing beside it");
+    let group = load.labels["search"].clone();
+    load.labels.insert("log <in>".into(), group);
+    load.arrivals = Some(Arrivals::Sessions);
+    load.total.rates_per_s.asked = None;
+    load.total.sessions = Some(Sessions {
+        asked_per_s: Some(20.0),
+        started: 204,
+        completed: 200,
+        unfinished: 1,
+        requests: 600,
+        broken: vec![Broken {
+            at: Some("log <in>".into()),
+            outcome: "capture".into(),
+            reason: Some("token from json:/token: not in the response".into()),
+            sessions: 3,
+        }],
+        time: load.total.response_time.clone(),
+    });
+    let page = render(&load);
+    let text = words(&page);
+    for expected in [
+        "Response time by label",
+        "All panels have the same axes.",
+        "Open loop: sessions begin by the clock, 20/s of them",
+        "token from json:/token: not in the response",
+    ] {
+        assert!(text.contains(expected), "{expected} is not in {text}");
+    }
+    assert!(page.contains("log &lt;in&gt;") && !page.contains("log <in>"));
 }

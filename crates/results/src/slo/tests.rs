@@ -14,6 +14,9 @@ fn objectives_are_read_and_written() {
         ("errors<0.1%", "failures ≤ 0.1 %", "failures<=0.1%"),
         ("failures<=0%", "failures ≤ 0 %", "failures<=0%"),
         ("failures<=0.001", "failures ≤ 0.1 %", "failures<=0.1%"),
+        ("login.p99<10ms", "login.p99 ≤ 10 ms", "login.p99<=10ms"),
+        ("GET /a.b.p99.9<1s", "GET /a.b.p99.9 ≤ 1 s", "GET /a.b.p99.9<=1s"),
+        ("a.errors<1%", "a.failures ≤ 1 %", "a.failures<=1%"),
     ] {
         let slo = read_one(text);
         assert_eq!((slo.to_string(), written(&[slo])), (words.to_owned(), again.to_owned()));
@@ -21,7 +24,9 @@ fn objectives_are_read_and_written() {
         let kept = serde_json::to_string(&slo).unwrap();
         assert_eq!(serde_json::from_str::<Slo>(&kept).unwrap(), slo, "{kept}");
     }
-    for text in ["", "p99", "p99<", "p0<1s", "p100<1s", "p101<1s", "errors<200%", "mean<1s"] {
+    for text in
+        ["", "p99", "p99<", "p0<1s", "p100<1s", "p101<1s", "errors<200%", "mean<1s", ".p99<1s"]
+    {
         let error = read(text).expect_err(text);
         assert!(error.contains("write p99<=10ms or failures<=0.1%"), "{error}");
     }

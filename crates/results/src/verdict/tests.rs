@@ -2,6 +2,7 @@ use expect_test::expect;
 
 use super::*;
 use crate::evidence::{AtBounds, at_bounds};
+use crate::load::Group;
 use crate::printed::{Percentile, Printed, Since};
 
 fn read_one(text: &str) -> Slo {
@@ -251,4 +252,60 @@ fn printed_percentiles_are_judged_by_the_bounds_that_they_give() {
         Fail false: p99 ≤ 1 s is missed: 100 of 1,000 requests over (10 %, allowed 1 %), by the printed percentiles and the failures
         Fail false: failures ≤ 5 % is missed: 100 of 1,000 requests failed (10 %, allowed 5 %)
     "#]].assert_eq(&texts.concat());
+}
+
+/// 990 requests of one label within 10 ms and 10 at 50 ms, 400 of another at 1 ms of which 8 failed.
+fn labelled() -> Load {
+    let group = |times: &[(u64, u64)], ok: u64, failed: u64| {
+        let mut histogram = Histogram::new();
+        times.iter().for_each(|&(ms, count)| histogram.record_n(Nanos::from_millis(ms), count));
+        let outcomes = [("ok", ok), ("status", failed)];
+        let outcomes = outcomes.into_iter().filter(|(_, count)| 0 < *count);
+        Group {
+            completed: ok + failed,
+            failed,
+            outcomes: outcomes.map(|(name, count)| (name.to_owned(), count)).collect(),
+            reasons: BTreeMap::new(),
+            response_time: Times::of(&histogram),
+            service_time: None,
+        }
+    };
+    let mut load = Load::empty("benchwright");
+    let login = group(&[(10, 990), (50, 10)], 1_000, 0);
+    let items = group(&[(1, 400)], 392, 8);
+    load.labels = [("login", login), ("items", items)].map(|(n, g)| (n.to_owned(), g)).into();
+    load
+}
+
+#[test]
+fn an_objective_on_a_label_counts_the_requests_of_that_label() {
+    let load = labelled();
+    for (slo, over, of, met) in [
+        ("login.p99<=60ms", 0, 1_000, true),
+        ("login.p99<=20ms", 10, 1_000, true),
+        ("login.p99<=5ms", 1_000, 1_000, false),
+        ("login.failures<=0.1%", 0, 1_000, true),
+        ("items.failures<=1%", 8, 400, false),
+        // A failed request is over, however fast it was.
+        ("items.p99<=10ms", 8, 400, false),
+        ("gone.p99<=1s", 0, 0, false),
+    ] {
+        let outcome = of_load(&[slo.parse().unwrap()], &load).unwrap();
+        let judged = &outcome.objectives[0];
+        assert_eq!((judged.over, judged.of, judged.met), (over, of, met), "{}", judged.text);
+        assert_eq!(outcome.met, met, "{slo}");
+    }
+    let text = of_load(&["login.p99<=20ms".parse().unwrap()], &load).unwrap();
+    let begins = "login.p99 ≤ 20 ms is met: 10 of 1,000 requests over";
+    assert!(text.objectives[0].text.starts_with(begins), "{}", text.objectives[0].text);
+}
+
+#[test]
+fn the_lateness_of_the_whole_load_is_forgiven_to_each_request_of_a_label() {
+    let mut load = labelled();
+    let mut late = Histogram::new();
+    late.record(Nanos::from_millis(30));
+    load.total.lateness = Times::of(&late);
+    let outcome = of_load(&["login.p99<=5ms".parse().unwrap()], &load).unwrap();
+    assert_eq!((outcome.objectives[0].over, outcome.objectives[0].over_at_least), (1_000, 10));
 }

@@ -2,8 +2,8 @@ use std::fs;
 
 use expect_test::{Expect as Golden, expect};
 use load::Fault;
-use load::driver::Label;
 use load::driver::http1::{Expected, HttpWorkload, Origin, Outgoing};
+use load::driver::{Label, Session};
 use wire::http1::Expect;
 
 use super::Script;
@@ -319,7 +319,7 @@ fn requests_are_appended_and_one_that_is_refused_leaves_nothing() {
         "local n = 0; request = function() n = n + 1; return n < 3 and wrk.format() or 'GET' end",
     );
     let (mut wire, mut expected) = (b"before".to_vec(), vec![]);
-    let origin = Origin { number: 0, label: Label::NONE, connection: 0 };
+    let origin = Origin { number: 0, label: Label::NONE, session: Session::NONE, connection: 0 };
     let mut outgoing = Outgoing { wire: &mut wire, expected: &mut expected, label: Label::NONE };
     script.next(origin, &mut outgoing).unwrap();
     script.next(origin, &mut outgoing).unwrap_err();

@@ -14,7 +14,7 @@ fn two_directories() -> Comparison {
     };
     let question = |metric, blocks| Question {
         metric,
-        of: Of { cell: None, search: Some("half".to_owned()) },
+        of: Of { cell: None, search: Some("half".to_owned()), label: None },
         blocks,
         censored: None,
         speeds: Vec::new(),
@@ -126,7 +126,7 @@ fn a_comparison_at_equal_speed_stands_beside_the_raw_one() {
         block(times.map(|ms| 5.0 / ms * (1.0 + noise.next().unwrap())))
     };
     let speeds = times.iter().map(speed).collect();
-    let of = Of { cell: None, search: None };
+    let of = Of::default();
     let question =
         Question { metric: Metric::P99, of, blocks, censored: None, speeds, interleaved: true };
     let compared = results::comparison::compare(["old", "new"], vec![question], vec![], 0.03, &[]);

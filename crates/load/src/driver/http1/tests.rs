@@ -3,7 +3,8 @@ use crate::driver::Token;
 
 const SLOT: Slot = Slot(0);
 
-const ASKED: Asked = Asked { token: Token(7), number: 0, label: Label::NONE, again: false };
+const ASKED: Asked =
+    Asked { token: Token(7), number: 0, label: Label::NONE, session: Session::NONE, again: false };
 
 /// Sends one request, delivers the given slices of a response, and returns the outcome.
 fn check(slices: &[&str]) -> String {

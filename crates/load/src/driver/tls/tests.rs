@@ -11,7 +11,13 @@ pub(crate) mod peer;
 use self::peer::{Authority, Certified, Manners, ONLY_1_2, ONLY_1_3, self_signed};
 
 const SLOT: Slot = Slot(0);
-const ASKED: Asked = Asked { token: Token(7), number: 0, label: Label::NONE, again: false };
+const ASKED: Asked = Asked {
+    token: Token(7),
+    number: 0,
+    label: Label::NONE,
+    session: crate::driver::Session::NONE,
+    again: false,
+};
 const OPENING: Opening<'_> = Opening { node: Node(3), alpn: None };
 const HOST: &str = "shop.test";
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";

@@ -106,7 +106,7 @@ fn a_rate_that_no_machine_can_make_ends_the_load_and_its_iterations() {
     assert_eq!(run.ended[0].1, Ended::Overloaded);
     assert!(run.is_behind);
     let most = run.witness.most_in_turn;
-    assert_eq!(most, MOST_ADMITTED, "{:?}", run.witness.outcomes());
+    assert_eq!(most, crate::shard::admission::MOST_ADMITTED, "{:?}", run.witness.outcomes());
 }
 
 #[test]

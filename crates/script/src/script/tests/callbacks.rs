@@ -3,7 +3,7 @@
 use expect_test::{Expect as Golden, expect};
 use load::Fault;
 use load::driver::http1::{Http1, HttpWorkload, Wanted};
-use load::driver::{Asked, Driver, Label, Outcome, Reports, Slot, Token};
+use load::driver::{Asked, Driver, Label, Outcome, Reports, Session, Slot, Token};
 use measure::Nanos;
 
 use crate::machine::Callbacks;
@@ -88,7 +88,13 @@ fn an_answer_that_began_unwanted_is_not_reported_in_part() {
     let mut sent = Reports::default();
     let mut ask = |driver: &mut Http1<Script>, slot, number| {
         sent.wire.clear();
-        let asked = Asked { token: Token(number as u32), number, label: Label::NONE, again: false };
+        let asked = Asked {
+            token: Token(number as u32),
+            number,
+            label: Label::NONE,
+            session: Session::NONE,
+            again: false,
+        };
         driver.start(Slot(slot), asked, &mut sent).unwrap();
         String::from_utf8(sent.wire.clone()).unwrap()
     };

@@ -1,38 +1,69 @@
 //! The search for one value in a JSON text, without building the rest.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+/// The way to a value in a JSON text (RFC 6901).
 #[derive(Clone, Debug)]
-pub(super) struct Rule {
-    /// The pointer's tokens, unescaped.
+pub(crate) struct Pointer {
+    /// The tokens, unescaped.
     path: Vec<String>,
+}
+
+impl Pointer {
+    /// Parses a pointer; `example` is a text with a valid one.
+    pub(crate) fn parse(pointer: &str, example: &str) -> Result<Pointer, String> {
+        if !pointer.is_empty() && !pointer.starts_with('/') {
+            return Err(format!(
+                "`{pointer}` is not a JSON pointer, which begins with `/`; write for example \
+                 {example}",
+            ));
+        }
+        let unescaped = |token: &str| token.replace("~1", "/").replace("~0", "~");
+        Ok(Pointer { path: pointer.split('/').skip(1).map(unescaped).collect() })
+    }
+
+    /// Returns the value to which the pointer leads: a text without its quotes and escapes, anything
+    /// else as it is written. A null is no value.
+    pub(crate) fn text_in<'a>(&self, body: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+        let found = find(body, &self.path)?.get();
+        let text = found.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+        match text {
+            Some(text) if !text.contains('\\') => Some(Cow::Borrowed(text.as_bytes())),
+            Some(_) => {
+                let text = serde_json::from_str::<String>(found).ok()?;
+                Some(Cow::Owned(text.into_bytes()))
+            }
+            None => Some(found)
+                .filter(|found| *found != "null")
+                .map(|found| Cow::Borrowed(found.as_bytes())),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Rule {
+    pointer: Pointer,
     text: String,
     /// The value of `text` as JSON, if it is valid JSON.
     value: Option<Value>,
 }
 
 impl Rule {
-    pub(super) fn new(pointer: &str, value: &str) -> Result<Rule, String> {
-        if !pointer.is_empty() && !pointer.starts_with('/') {
-            return Err(format!(
-                "`{pointer}` is not a JSON pointer, which begins with `/`; write for example \
-                 json:/hotels/0/name=Clift",
-            ));
-        }
-        let unescaped = |token: &str| token.replace("~1", "/").replace("~0", "~");
+    pub(crate) fn new(pointer: &str, value: &str) -> Result<Rule, String> {
         Ok(Rule {
-            path: pointer.split('/').skip(1).map(unescaped).collect(),
+            pointer: Pointer::parse(pointer, "json:/hotels/0/name=Clift")?,
             text: value.to_owned(),
             value: serde_json::from_str(value).ok(),
         })
     }
 
-    pub(super) fn is_met(&self, body: &[u8]) -> bool {
-        find(body, &self.path).is_some_and(|found| self.equals(found.get()))
+    pub(crate) fn is_met(&self, body: &[u8]) -> bool {
+        find(body, &self.pointer.path).is_some_and(|found| self.equals(found.get()))
     }
 
     fn equals(&self, found: &str) -> bool {

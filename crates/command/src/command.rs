@@ -5,6 +5,7 @@ pub(crate) mod app;
 pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+pub(crate) mod files;
 pub(crate) mod manual;
 pub(crate) mod report;
 pub(crate) mod reproducibility;

@@ -1,4 +1,4 @@
-//! What several JSON formats have in common.
+//! The common parts of several JSON formats.
 
 use measure::Nanos;
 use results::foreign::Quantiles;

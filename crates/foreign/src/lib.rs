@@ -168,7 +168,7 @@ pub fn read(file: &str, mut input: &mut dyn BufRead, asked: &Asked) -> Result<Fo
     }
     let format = match asked.format {
         Some(name) => FORMATS.into_iter().find(|format| format.name == name),
-        // Who says what a row is means a table.
+        // A user who says what a row is means a table.
         None if asked.rows_are_requests || asked.column.is_some() => Some(&latencies::CSV),
         None => FORMATS.into_iter().find(|format| (format.is)(&head)),
     };

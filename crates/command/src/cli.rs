@@ -101,7 +101,7 @@ pub(crate) enum Command {
     List(List),
     /// Write the report of a results directory again, and open it in a browser
     Open(Open),
-    /// Write the report of a results directory again
+    /// Write the report of a results directory again, or one of files of load generators
     Report(Report),
     /// Find the highest load that a service at a URL carries under an SLO
     Capacity(Box<Capacity>),
@@ -119,11 +119,11 @@ pub(crate) enum Command {
     Explain(Explain),
     /// Say what to change in an experiment so that it decides sooner or more surely
     Advise(Advise),
-    /// Compare two versions: two results directories, or the two arms of one experiment
+    /// Compare two versions: results directories, the arms of one experiment, or files of load generators
     Compare(Compare),
     /// Show how far equal trials lie apart
     Reproducibility(Reproducibility),
-    /// Analyse a table of trials: spreads, trends and differences with what they do not support
+    /// Analyse files of load generators, or a table of trials, with what they do not support
     Analyse(Analyse),
     /// Run as wrk, with its arguments and its output (also if started as `wrk`)
     #[command(disable_help_flag = true)]

@@ -6,6 +6,7 @@ pub(crate) mod capacity;
 pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+pub(crate) mod files;
 pub(crate) mod list;
 pub(crate) mod manual;
 pub(crate) mod open;

@@ -4,8 +4,8 @@
 //! No other generator measures how late it is, and few keep a histogram. What they do not print is
 //! absent in the document, and the gates that would need it are listed as unknown.
 
-use std::collections::BTreeMap;
-
+use foreign::printed::Figures;
+use foreign::{fortio, hey, wrk};
 use lab::backend::Drive;
 use lab::spec::Parse;
 use lab::spec::generator::ForeignLoad;
@@ -13,39 +13,12 @@ use measure::balance::KEEPS_UP;
 use measure::quantity::counted;
 use measure::{Instant, Nanos};
 use results::load::{Clock, Counts, GateName, Pacing, Part, Rates, Target, Unknown, Validity};
-use results::printed::{Percentile, Printed, Since};
 use results::{Load, little};
 
 mod expressions;
-mod fortio;
-mod hey;
-mod wrk;
 
 #[cfg(test)]
 mod tests;
-
-/// The figures that a generator printed about one load.
-#[derive(Clone, Debug, PartialEq)]
-struct Figures {
-    /// The requests that were answered, with any status.
-    answered: u64,
-    /// The part of them whose status is a failure.
-    refused: u64,
-    /// The requests without an answer, by their outcome.
-    unanswered: BTreeMap<String, u64>,
-    /// The answers by status, if it prints them.
-    statuses: BTreeMap<String, u64>,
-    length: Option<Nanos>,
-    /// The answered requests per second, as printed.
-    per_s: Option<f64>,
-    /// The connections of a closed loop that never rests; absent if it prints no number, or if it rests.
-    connections: Option<u64>,
-    /// Absent if it prints no times.
-    times: Option<Printed>,
-    findings: Vec<String>,
-    /// How its figures differ from those of our generator.
-    warnings: Vec<String>,
-}
 
 /// Returns the document of a load from what its generator printed, and from the times at which the
 /// runner started it and noticed its end; the error states why the output cannot be read.
@@ -193,53 +166,4 @@ fn behind(total: &Part, tool: &str) -> Option<String> {
         "{completed:.1}/s of {asked:.1}/s completed: the system did not keep up, or {tool} did not; \
          which one is unknown"
     ))
-}
-
-/// Returns a time with its unit as these tools print it: `612.00us`, `1.02s`, `1.10m`.
-fn time(text: &str) -> Option<Nanos> {
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-    let (number, unit) = text.split_at(digits);
-    let scale = match unit {
-        "ns" => 1e-9,
-        "us" | "µs" => 1e-6,
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3_600.0,
-        _ => return None,
-    };
-    Some(Nanos::from_secs_f64(number.parse::<f64>().ok()? * scale))
-}
-
-/// Returns a percentile from its level in percent, without the error of the division.
-fn percentile(percent: f64, time: Nanos) -> Percentile {
-    Percentile { level: (percent * 1e7).round() / 1e9, time_ns: time.0 }
-}
-
-/// Returns the percentiles in the order of their levels, each level once.
-fn ascending(mut percentiles: Vec<Percentile>) -> Vec<Percentile> {
-    percentiles.sort_by(|a, b| a.level.total_cmp(&b.level));
-    percentiles.dedup_by(|a, b| a.level == b.level);
-    percentiles
-}
-
-/// The warning about a closed loop that hides what slow answers cost.
-fn closed_loop(tool: &str) -> String {
-    format!(
-        "{tool} is a closed loop: it sends less while answers are slow, and its percentiles leave \
-         out what would have waited (coordinated omission)"
-    )
-}
-
-/// Returns printed times without any figure.
-fn no_times(since: Since, count: u64) -> Printed {
-    Printed {
-        since,
-        count,
-        missing: 0,
-        timeout_ns: None,
-        mean_ns: None,
-        max_ns: None,
-        percentiles: Vec::new(),
-    }
 }

@@ -1,4 +1,4 @@
-//! A results directory, or one load, as one self-contained HTML page: it needs no network, no
+//! A results directory, one load, or files of load generators, as one self-contained HTML page: it needs no network, no
 //! script and no colour.
 //!
 //! A page is a pure function of what it shows. This crate does not measure, judge or repair:
@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod drawing;
+pub mod foreign;
 pub mod load;
 
 mod run;

@@ -1,11 +1,12 @@
 //! A distribution of times as written in a file: its quantiles, and the histogram itself.
 
 use std::fmt;
-use std::io::Cursor;
+use std::io::{Cursor, Read};
 use std::sync::OnceLock;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use flate2::read::ZlibDecoder;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use measure::{Histogram, Nanos, Quantile};
 use serde::{Deserialize, Serialize};
@@ -115,11 +116,36 @@ pub(crate) fn encode(histogram: &Histogram) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Reads what [`encode`] wrote; `None` if the text is not a histogram.
-pub(crate) fn decode(text: &str) -> Option<Histogram> {
-    let bytes = STANDARD.decode(text).ok()?;
+/// Reads what [`encode`] wrote, or another histogram in the V2 encoding; `None` if the text is not one.
+pub fn decode(text: &str) -> Option<Histogram> {
+    let bytes = inflated(STANDARD.decode(text).ok()?)?;
     let stored = Deserializer::new().deserialize(&mut Cursor::new(bytes)).ok()?;
-    Some(Histogram::from_hdr(&stored))
+    let is_plausible = stored.len() <= MOST_VALUES;
+    is_plausible.then(|| Histogram::from_hdr(&stored))
+}
+
+/// The most values of a histogram: of more, sums overflow.
+const MOST_VALUES: u64 = 1 << 48;
+/// The most bytes of a histogram: the counts of one with five digits.
+const MOST_BYTES: u64 = 64 << 20;
+/// The first bytes of a deflated histogram.
+const DEFLATED: [u8; 4] = [0x1c, 0x84, 0x93, 0x14];
+
+/// Returns the plain form, whose contents are as long as they claim: their reader allocates that much at
+/// once, which may be four gigabytes.
+fn inflated(bytes: Vec<u8>) -> Option<Vec<u8>> {
+    let plain = match bytes.strip_prefix(&DEFLATED) {
+        None => bytes,
+        Some(deflated) => {
+            let mut plain = Vec::new();
+            let mut inflating = ZlibDecoder::new(deflated.get(4..)?).take(MOST_BYTES + 1);
+            inflating.read_to_end(&mut plain).ok()?;
+            plain
+        }
+    };
+    let claimed = u32::from_be_bytes(plain.get(4..8)?.try_into().ok()?);
+    let is_bounded = plain.len() as u64 <= MOST_BYTES && u64::from(claimed) <= plain.len() as u64;
+    is_bounded.then_some(plain)
 }
 
 /// An HdrHistogram log, version 1.3: one interval of `seconds` for each histogram, with its tag.

@@ -1,16 +1,18 @@
-//! `benchwright analyse`: what the trials in a table say together.
+//! `benchwright analyse`: what the trials in a table say together, and what the files of load generators say.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use measure::Share;
 
 use measure::quantity::{counted, probability};
 use results::analysis::{self, Analysis, Figures, Metric, Pair, Row, Trials};
 use results::regular;
 
+use super::files::analyse::Each;
+use super::files::{self, Rows, Says};
 use console::output::{self, Exit, Failure};
 
 #[cfg(test)]
@@ -31,8 +33,16 @@ const ROW_FOR_EACH_TRIAL: &str = "requests of one trial resemble each other, so 
 
 #[derive(Args, Debug)]
 #[command(
-    after_long_help = "The table is a CSV file with a line of column names and a line for each trial, in the order \
-                        in which they ran, whatever tool measured them:\n\n  \
+    after_long_help = format!("The files of load generators are read as they are, and each is told with what its \
+                        figures support and what not:\n\n  \
+                        benchwright analyse k6-summary.json\n  \
+                        vegeta encode results.bin | benchwright analyse /dev/stdin --loop open\n  \
+                        benchwright analyse run-1.json run-2.json run-3.json      as trials of the same\n  \
+                        benchwright analyse --merge client-a.csv client-b.csv     as parts of one load\n  \
+                        benchwright analyse any.csv --rows requests --column latency --unit ms\n\n\
+                        Formats, by the name that --format takes and what writes them:\n{}\n\
+                        With --by the file is a table of trials: a CSV file with a line of column names and a line \
+                        for each trial, in the order in which they ran, whatever tool measured them:\n\n  \
                         replicas,logins,p99\n  \
                         1,606,13.5\n  \
                         2,1068,15.2\n\n  \
@@ -41,41 +51,45 @@ const ROW_FOR_EACH_TRIAL: &str = "requests of one trial resemble each other, so 
                         interval, Shamos' robust estimate of it, the RSD that chance alone gives (for a \
                         percentile, with --requests and a lower percentile among the metrics), the test for a \
                         trend, and outliers. For each two levels: the ratio with its interval, and the test of \
-                        their spreads. Nothing is left out."
+                        their spreads. Nothing is left out.", foreign::list())
 )]
 pub(crate) struct Analyse {
-    /// The table of trials
-    #[arg(value_name = "FILE.csv")]
-    pub(crate) file: PathBuf,
-    /// The column with the level of each trial: a version, a stage, a number of replicas
-    #[arg(long, value_name = "COLUMN")]
-    pub(crate) by: String,
+    /// Files of load generators, or with --by a table of trials
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// The column of a table of trials with the level of each: a version, a stage, a number of replicas
+    #[arg(long, value_name = "COLUMN", requires = "metrics")]
+    pub(crate) by: Option<String>,
     /// The columns to analyse; percentiles are named p50, p99, p99.9 (or p999, p99_9)
-    #[arg(long, value_name = "A,B", required = true, value_delimiter = ',')]
+    #[arg(long, value_name = "A,B", requires = "by", value_delimiter = ',')]
     pub(crate) metrics: Vec<String>,
-    /// The number of requests of each trial: it shows which percentiles they support
-    #[arg(long, value_name = "N")]
+    /// The number of requests of each trial of a table: it shows which percentiles they support
+    #[arg(long, value_name = "N", requires = "by")]
     pub(crate) requests: Option<u64>,
-    /// The meaning of a row; asked for where a level has more than 100. Requests are refused, with what to write instead
-    #[arg(long, value_name = "WHAT")]
-    pub(crate) rows: Option<Rows>,
+    /// Take the files for parts of one load, made at the same time, and merge them
+    #[arg(long, conflicts_with = "by")]
+    pub(crate) merge: bool,
     /// The difference that matters
     #[arg(long, value_name = "SHARE", default_value = "3%")]
     pub(crate) margin: Share,
     /// Print a JSON document
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// The meaning of a row of a table.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub(crate) enum Rows {
-    Trials,
-    Requests,
+    #[command(flatten)]
+    pub(crate) says: Says,
 }
 
 pub(crate) fn analyse(arguments: &Analyse) -> Result<Exit, Failure> {
-    let Analyse { file, by, metrics, requests, margin, rows, json } = arguments;
+    let Analyse { files, by, metrics, requests, merge, margin, json, says } = arguments;
+    let Some(by) = by else {
+        let each = if *merge { Each::Part } else { Each::Trial };
+        return files::analyse::analyse(files, says, each, margin.0, *json);
+    };
+    let [file] = &files[..] else {
+        let text = "--by reads one table of trials; name one file";
+        return Err(Failure::question(text));
+    };
+    let rows = &says.rows;
     let text = regular::read_input(file, regular::MOST_OF_INPUT);
     let text = text.map_err(|error| Failure::question(format!("{}: {error}", file.display())))?;
     let trials = read(file, &text, by, metrics, *rows)?;
@@ -197,7 +211,7 @@ fn ordinal(number: usize) -> String {
     format!("{number}{end}")
 }
 
-fn text(analysis: &Analysis) -> String {
+pub(super) fn text(analysis: &Analysis) -> String {
     let mut text = String::new();
     for metric in &analysis.metrics {
         of_metric(&mut text, &analysis.by, metric);

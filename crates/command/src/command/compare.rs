@@ -14,6 +14,7 @@ use results::comparison::{Compared, Difference, Shift, Verdict};
 use results::journal::{Entry, Purpose, Status};
 use results::{Comparison, Metric};
 
+use super::files::{self, Says};
 use super::run::failed;
 use super::unread;
 use console::output::{self, Exit, Failure};
@@ -40,13 +41,25 @@ const MARGIN: f64 = 0.03;
         benchwright compare results/versions-2026-11-24-1012\n\n\
         Two directories ran one after the other: then what differs between their machines is listed first, and a \
         drift can look like a difference.\n\n\
+        Files of load generators (`analyse --help` lists the formats) are compared as far as they support it. A \
+        file is one trial, so two files show the effect without an interval; several of each side decide:\n\n  \
+        benchwright compare old.json new.json\n  \
+        benchwright compare --a old-*.json --b new-*.json --metrics p99\n\n\
         Exit codes: 0 better or equivalent, 1 worse, 3 undecided."
 )]
 pub(crate) struct Compare {
-    /// A results directory: of the version to compare with, or of both if its spec has `compare`
-    pub(crate) a: PathBuf,
-    /// The results directory of the version that is judged
+    /// A results directory: of the version to compare with, or of both if its spec has `compare`; or a file of
+    /// a load generator
+    #[arg(required_unless_present = "of_a")]
+    pub(crate) a: Option<PathBuf>,
+    /// The results directory, or the file, of the version that is judged
     pub(crate) b: Option<PathBuf>,
+    /// The files of the version to compare with, each a trial
+    #[arg(long = "a", id = "of_a", value_name = "FILE", num_args = 1.., requires = "of_b", conflicts_with = "a")]
+    pub(crate) of_a: Vec<PathBuf>,
+    /// The files of the version that is judged
+    #[arg(long = "b", id = "of_b", value_name = "FILE", num_args = 1.., requires = "of_a", conflicts_with = "b")]
+    pub(crate) of_b: Vec<PathBuf>,
     /// The metrics that decide: completed, goodput, p50, p90, p99, p99.9, capacity,
     /// maximum_throughput; of events delivery_p50, delivery_p90, delivery_p99, delivery_p99.9,
     /// delivery_p99.99, lost, duplicated [default: those of the spec, or what its question asks for]
@@ -64,11 +77,19 @@ pub(crate) struct Compare {
     /// Print JUnit XML, for a CI server
     #[arg(long)]
     pub(crate) junit: bool,
+    #[command(flatten)]
+    pub(crate) says: Says,
 }
 
 pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
-    let Compare { a, b, metrics, margin, json, markdown, junit } = arguments;
+    let Compare { a, b, metrics, margin, .. } = arguments;
     let margin = margin.map(|margin| margin.0);
+    if let Some(arms) = arms(arguments)? {
+        let found = files::compare::compare(arms, &arguments.says, metrics, margin)?;
+        found.warnings.iter().for_each(|warning| output::error(&format!("! {warning}")));
+        return print(arguments, &found.comparison);
+    }
+    let a = a.as_ref().expect("without files there is a directory");
     if let Some(b) = b
         && a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
     {
@@ -95,21 +116,45 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
         let words = failing(past).into_iter().chain(not_all_valid(past));
         words.for_each(|words| output::error(&words));
     }
-    output::result(&match () {
-        () if *json => output::json(&found),
-        () if *markdown => self::markdown(&found),
-        () if *junit => self::junit(&found)?,
-        () => text(&found),
-    })?;
+    let exit = print(arguments, &found)?;
     if found.verdict == Verdict::Undecided {
         let go_on = both().filter_map(|past| past.answer().go_on(&past.name));
         go_on.for_each(|command| output::error(&format!("go on    {command}")));
     }
+    Ok(exit)
+}
+
+/// Prints a comparison in the form that was asked for.
+fn print(arguments: &Compare, found: &Comparison) -> Result<Exit, Failure> {
+    output::result(&match () {
+        () if arguments.json => output::json(found),
+        () if arguments.markdown => markdown(found),
+        () if arguments.junit => junit(found)?,
+        () => text(found),
+    })?;
     Ok(match found.verdict {
         Verdict::Better | Verdict::Equivalent => Exit::Answered,
         Verdict::Worse => Exit::No,
         Verdict::Undecided => Exit::NoAnswer,
     })
+}
+
+/// Returns the files of both sides; `None` if directories were named.
+fn arms(arguments: &Compare) -> Result<Option<[&[PathBuf]; 2]>, Failure> {
+    if !arguments.of_a.is_empty() {
+        return Ok(Some([arguments.of_a.as_slice(), arguments.of_b.as_slice()]));
+    }
+    // What is not there is refused as the directory that it should be.
+    let is_file =
+        |path: &Option<PathBuf>| path.as_ref().is_some_and(|path| path.exists() && !path.is_dir());
+    match (is_file(&arguments.a), is_file(&arguments.b)) {
+        (false, false) => Ok(None),
+        (true, true) => Ok(Some([arguments.a.as_slice(), arguments.b.as_slice()])),
+        _ => Err(Failure::question(
+            "one side is a file and the other is not; name two files of load generators, or two results \
+             directories",
+        )),
+    }
 }
 
 /// Returns the failures of a run, if there are so many in a trial that its figures are not those of a working
@@ -172,7 +217,7 @@ fn value(value: &Option<String>) -> String {
     value.as_deref().map_or("–".to_owned(), |value| value.replace(char::is_control, " "))
 }
 
-fn text(comparison: &Comparison) -> String {
+pub(super) fn text(comparison: &Comparison) -> String {
     let mut text = String::new();
     let caveats = Caveats::of(comparison);
     let width = |difference: &Difference| difference.what.chars().count();

@@ -1,4 +1,4 @@
-//! `benchwright report`: writes a results directory as a page.
+//! `benchwright report`: writes a results directory, or files of load generators, as a page.
 
 use std::path::{Path, PathBuf};
 
@@ -7,6 +7,7 @@ use clap::Args;
 use lab::past::Past;
 use results::Directory;
 
+use super::files::{self, Says};
 use super::unread;
 use console::output::{self, Exit, Failure};
 
@@ -16,12 +17,28 @@ use console::output::{self, Exit, Failure};
                   is named, and a trial that lacks one does not count."
 )]
 pub(crate) struct Report {
-    /// A results directory; its report.html is written again
-    pub(crate) directory: PathBuf,
+    /// A results directory, whose report.html is written again; or files of load generators, drawn on one page
+    #[arg(value_name = "DIR|FILE", required = true)]
+    pub(crate) what: Vec<PathBuf>,
+    /// The page of files [default: the name of the first one with .html behind it]
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) says: Says,
 }
 
 pub(crate) fn report(arguments: &Report) -> Result<Exit, Failure> {
-    let (path, exit) = write(&arguments.directory)?;
+    let Report { what, out, says } = arguments;
+    let (path, exit) = match &what[..] {
+        [only] if only.is_dir() || !only.exists() => {
+            if out.is_some() {
+                let text = "the report of a results directory is its report.html: leave out --out";
+                return Err(Failure::question(text));
+            }
+            write(only)?
+        }
+        files => (files::report::report(files, says, out.as_deref())?, Exit::Answered),
+    };
     output::result(&format!("{}\n", path.display()))?;
     Ok(exit)
 }

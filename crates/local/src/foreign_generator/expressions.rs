@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use foreign::printed::{Figures, ascending, no_times, time};
 use lab::spec::foreign_generator::{UNITS, level};
 use lab::spec::{Expressions, Pattern};
 use measure::Nanos;
 use regex::Captures;
 use results::printed::{Percentile, Printed, Since};
-
-use super::{Figures, ascending, no_times, time};
 
 pub(super) fn read(text: &str, expressions: &Expressions) -> Result<Figures, String> {
     let Expressions { requests, failed, duration, since, times } = expressions;

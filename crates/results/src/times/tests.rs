@@ -29,3 +29,14 @@ fn a_text_is_written_as_it_was_read_even_if_it_is_no_histogram() {
         assert_eq!(serde_json::to_string(&times).unwrap(), text);
     }
 }
+
+#[test]
+fn a_histogram_that_claims_more_than_it_has_is_refused_before_memory_is_taken() {
+    let mut histogram = Histogram::new();
+    histogram.record(Nanos(7_000));
+    let bytes = STANDARD.decode(encode(&histogram)).unwrap();
+    let mut plain = inflated(bytes).unwrap();
+    assert!(decode(&STANDARD.encode(&plain)).is_some());
+    plain[4..8].copy_from_slice(&u32::MAX.to_be_bytes());
+    assert!(inflated(plain).is_none());
+}

@@ -1,12 +1,24 @@
 //! The JSON of fortio, which it prints with `-json -`.
 
 use std::collections::BTreeMap;
+use std::io::BufRead;
 
 use measure::Nanos;
+use results::foreign::Loop;
 use results::printed::{Printed, Since};
 use serde::Deserialize;
 
-use super::{Figures, ascending, closed_loop, no_times, percentile};
+use crate::printed::{Figures, ascending, closed_loop, no_times, percentile};
+use crate::samples::of_tool;
+use crate::{Format, Found};
+
+pub(crate) const JSON: Format = Format {
+    name: "fortio",
+    what: "fortio load -json FILE URL",
+    asks: &[],
+    is: |head| head.has_keys(&["RequestedQPS", "ActualQPS"]),
+    read: |input, _| file(input),
+};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -18,6 +30,8 @@ struct Document {
     requested_qps: Option<String>,
     #[serde(default)]
     num_threads: Option<u64>,
+    #[serde(default)]
+    version: Option<String>,
     /// In nanoseconds.
     actual_duration: f64,
     duration_histogram: Durations,
@@ -43,13 +57,19 @@ struct Percentile {
     value: f64,
 }
 
-pub(super) fn read(text: &str, is_open: bool) -> Result<Figures, String> {
+pub fn read(text: &str, is_open: bool) -> Result<Figures, String> {
+    Ok(figures(document(text)?, is_open))
+}
+
+fn document(text: &str) -> Result<Document, String> {
     // Other lines may come before it and after it.
     let json = text.find('{').zip(text.rfind('}')).and_then(|(from, to)| text.get(from..=to));
     let json = json.ok_or("it printed no JSON; add `-json -` to its command")?;
-    let document: Document = serde_json::from_str(json).map_err(|error| {
-        format!("its JSON cannot be read: {error}; fortio is run with `-json -`")
-    })?;
+    serde_json::from_str(json)
+        .map_err(|error| format!("its JSON cannot be read: {error}; fortio is run with `-json -`"))
+}
+
+fn figures(document: Document, is_open: bool) -> Figures {
     let Document {
         actual_qps,
         requested_qps,
@@ -57,13 +77,15 @@ pub(super) fn read(text: &str, is_open: bool) -> Result<Figures, String> {
         actual_duration,
         duration_histogram,
         ret_codes,
+        version: _,
     } = document;
     let is_status = |code: &str| code.parse::<u32>().is_ok_and(|code| 100 <= code);
     let (statuses, others): (BTreeMap<String, u64>, BTreeMap<String, u64>) =
         ret_codes.into_iter().partition(|(code, _)| is_status(code));
     let is_refused = |code: &str| code.parse::<u32>().is_ok_and(|code| 400 <= code);
-    let answered: u64 = statuses.values().sum();
-    let unanswered: u64 = others.values().sum();
+    let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);
+    let answered = sum(&mut statuses.values().copied());
+    let unanswered = sum(&mut others.values().copied());
     let Durations { count, max, avg, percentiles } = duration_histogram;
     let ns = |seconds: f64| Nanos::from_secs_f64(seconds).0;
     let percentiles = percentiles.unwrap_or_default().into_iter();
@@ -77,9 +99,9 @@ pub(super) fn read(text: &str, is_open: bool) -> Result<Figures, String> {
     };
     let open = "fortio counts a time from sending: a request that waits for a connection is not seen \
                 (coordinated omission), and its times are lower bounds of the response times";
-    Ok(Figures {
+    Figures {
         answered,
-        refused: statuses.iter().filter(|(code, _)| is_refused(code)).map(|(_, n)| n).sum(),
+        refused: sum(&mut statuses.iter().filter(|(code, _)| is_refused(code)).map(|(_, n)| *n)),
         unanswered: BTreeMap::from([("error".to_owned(), unanswered)]),
         statuses,
         length: Some(Nanos(actual_duration.max(0.0) as u64)),
@@ -89,5 +111,31 @@ pub(super) fn read(text: &str, is_open: bool) -> Result<Figures, String> {
         times: Some(times),
         findings: Vec::new(),
         warnings: vec![if is_open { open.to_owned() } else { closed_loop("fortio") }],
-    })
+    }
+}
+
+fn file(input: &mut dyn BufRead) -> Result<Found, String> {
+    let document = document(&crate::text(input)?)?;
+    let asked = document.requested_qps.as_deref().and_then(|text| text.parse::<f64>().ok());
+    let asked = asked.filter(|rate| 0.0 < *rate && rate.is_finite());
+    let is_max = document.requested_qps.as_deref() == Some("max");
+    let version = document.version.clone();
+    let threads = document.num_threads;
+    let figures = figures(document, asked.is_some());
+    let mut facts = figures.facts();
+    facts.asked_per_s = asked;
+    facts.pacing = match asked {
+        Some(_) => Some(Loop::Open),
+        None => is_max.then_some(Loop::Closed),
+    };
+    let mut limits = vec![of_tool(
+        "fortio computes percentiles from buckets: they are exact only as far as its option -r made these fine",
+    )];
+    if let (Some(threads), Some(_)) = (threads, asked) {
+        limits.push(of_tool(format!(
+            "fortio sends on {threads} connections: once all of them wait for answers, it is a closed loop"
+        )));
+    }
+    let tool = version.map_or("fortio".to_owned(), |version| format!("fortio {version}"));
+    Ok(Found { tool, facts, limits, ..Found::default() })
 }

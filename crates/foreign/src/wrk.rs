@@ -1,18 +1,39 @@
 //! The texts of wrk and of wrk2, which differ in their percentiles.
 
 use std::collections::BTreeMap;
+use std::io::BufRead;
 
 use measure::Nanos;
 use measure::quantity::counted;
+use results::foreign::{Code, Distribution, Limit, Loop};
 use results::printed::{Percentile, Printed, Since};
 
-use super::{Figures, ascending, no_times, percentile, time};
+use crate::head::Head;
+use crate::printed::{Figures, ascending, no_times, percentile, time};
+use crate::samples::of_tool;
+use crate::{Format, Found};
+
+pub(crate) const WRK: Format = Format {
+    name: "wrk",
+    what: "wrk --latency URL",
+    asks: &[],
+    is: |head| is_of_wrk(head) && !is_of_wrk2(head),
+    read: |input, _| read(input, Loop::Closed),
+};
+
+pub(crate) const WRK2: Format = Format {
+    name: "wrk2",
+    what: "wrk2 --latency -R RATE URL",
+    asks: &[],
+    is: |head| is_of_wrk(head) && is_of_wrk2(head),
+    read: |input, _| read(input, Loop::Open),
+};
 
 /// wrk's own, if the command has no other.
 const TIMEOUT: Nanos = Nanos::from_secs(2);
 
 /// Reads wrk's text. An answer beyond its timeout counts as a request, but is not in its latencies.
-pub(super) fn closed(text: &str, command: &[String]) -> Result<Figures, String> {
+pub fn closed(text: &str, command: &[String]) -> Result<Figures, String> {
     let figures = common(text)?;
     let (answered, late) = (figures.answered, timeouts(text));
     // A number without a unit means seconds.
@@ -31,7 +52,7 @@ pub(super) fn closed(text: &str, command: &[String]) -> Result<Figures, String> 
 
 /// Reads wrk2's text. It counts an answer that is late at each look, so its timeouts are not a
 /// number of requests; the latencies have all of them.
-pub(super) fn open(text: &str) -> Result<Figures, String> {
+pub fn open(text: &str) -> Result<Figures, String> {
     let figures = common(text)?;
     let late = timeouts(text);
     let late = (0 < late).then(|| {
@@ -172,4 +193,57 @@ fn option<'a>(command: &'a [String], short: &str, long: &str) -> Option<&'a str>
         of_long.or_else(|| word.strip_prefix(short))
     };
     command.iter().enumerate().find_map(at)
+}
+
+fn is_of_wrk(head: &Head) -> bool {
+    let text = head.text();
+    text.contains(" requests in ") && text.contains("Thread Stats")
+}
+
+fn is_of_wrk2(head: &Head) -> bool {
+    let text = head.text();
+    text.contains("Thread calibration:") || text.contains("(HdrHistogram - ")
+}
+
+fn read(input: &mut dyn BufRead, pacing: Loop) -> Result<Found, String> {
+    let text = crate::text(input)?;
+    let figures = match pacing {
+        Loop::Closed => closed(&text, &[]),
+        Loop::Open => open(&text),
+    }?;
+    let mut facts = figures.facts();
+    facts.pacing = Some(pacing);
+    let mut limits: Vec<Limit> =
+        figures.findings.iter().chain(&figures.warnings).map(of_tool).collect();
+    if let Some(Distribution::Quantiles(quantiles)) = &mut facts.times
+        && pacing == Loop::Open
+    {
+        let all = quantiles.percentiles.iter().copied().chain(spectrum(&text));
+        quantiles.percentiles = ascending(all.collect());
+    }
+    if let Some(printed) = figures.times.as_ref().filter(|printed| 0 < printed.missing) {
+        let (missing, timeout) = (counted(printed.missing), printed.timeout_ns.unwrap_or_default());
+        limits.push(Limit {
+            code: Code::LeftOut,
+            text: format!(
+                "{missing} answers came after wrk's timeout ({} unless -T says another) and are missing in \
+                 these percentiles",
+                Nanos(timeout).in_words()
+            ),
+        });
+    }
+    if facts.times.as_ref().is_none_or(|times| {
+        matches!(times, Distribution::Quantiles(quantiles) if quantiles.percentiles.is_empty())
+    }) {
+        limits.push(of_tool("it has no percentiles: run it with --latency"));
+    }
+    let tool = if pacing == Loop::Open { "wrk2" } else { "wrk" };
+    Ok(Found { tool: tool.to_owned(), facts, limits, ..Found::default() })
+}
+
+/// Returns the points of the first detailed spectrum, in which times are in milliseconds.
+fn spectrum(text: &str) -> Vec<Percentile> {
+    let lines = text.lines().skip_while(|line| !line.contains("Detailed Percentile spectrum"));
+    let lines = lines.skip(1).take_while(|line| !line.starts_with('#'));
+    lines.filter_map(crate::hdr::point).collect()
 }

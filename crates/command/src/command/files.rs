@@ -1,0 +1,258 @@
+//! The files of any load generator: how the commands read and write what they hold.
+
+use std::fmt::Write;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use foreign::Asked;
+use measure::estimate::{CONFIDENCE, Support, beyond, quantile_interval, support};
+use measure::quantity::{counted, grouped};
+use measure::{Nanos, Quantile};
+use results::Foreign;
+use results::foreign::{Distribution, Facts, Loop};
+use results::printed::Since;
+
+use console::output::Failure;
+
+pub(super) mod analyse;
+pub(super) mod compare;
+pub(super) mod report;
+
+#[cfg(test)]
+mod tests;
+
+/// More files are a mistake of a shell's pattern.
+const MOST_FILES: usize = 1_000;
+
+/// The percentiles of a table, each if the file has it.
+const LEVELS: [Quantile; 7] = [
+    Quantile::P50,
+    Quantile::P75,
+    Quantile::P90,
+    Quantile::P95,
+    Quantile::P99,
+    Quantile::P999,
+    Quantile::P9999,
+];
+
+/// The answers to what a file does not say.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Files of load generators")]
+pub(crate) struct Says {
+    /// The format of the files; `analyse --help` lists them [default: by their contents]
+    #[arg(long, value_name = "NAME", value_parser = foreign::format)]
+    pub(crate) format: Option<&'static str>,
+    /// The unit of times in a file that states none: a CSV file, a log of histograms
+    #[arg(long, value_enum, value_name = "UNIT")]
+    pub(crate) unit: Option<Unit>,
+    /// The column with the time of each request, by its name or its number from 1
+    #[arg(long, value_name = "NAME")]
+    pub(crate) column: Option<String>,
+    /// The meaning of a row of a CSV file; in a table of trials asked for where a level has more than 100
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) rows: Option<Rows>,
+    /// The histograms of a log with several kinds
+    #[arg(long, value_name = "TAG")]
+    pub(crate) tag: Option<String>,
+    /// The moment from which times count, if a file does not say it
+    #[arg(long, value_enum, value_name = "MOMENT")]
+    pub(crate) since: Option<Moment>,
+    /// The rule by which requests started, if a file does not say it
+    #[arg(long = "loop", value_enum, value_name = "LOOP")]
+    pub(crate) pacing: Option<By>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Unit {
+    Ns,
+    Us,
+    Ms,
+    S,
+}
+
+/// The meaning of a row of a table.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Rows {
+    Trials,
+    Requests,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Moment {
+    /// When the request was due
+    Intended,
+    /// When it was sent
+    Sent,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum By {
+    /// A clock
+    Open,
+    /// The answers to earlier requests
+    Closed,
+}
+
+impl Says {
+    pub(crate) fn asked(&self) -> Asked {
+        Asked {
+            format: self.format,
+            unit: self.unit.map(|unit| match unit {
+                Unit::Ns => foreign::Unit::Nanoseconds,
+                Unit::Us => foreign::Unit::Microseconds,
+                Unit::Ms => foreign::Unit::Milliseconds,
+                Unit::S => foreign::Unit::Seconds,
+            }),
+            column: self.column.clone(),
+            rows_are_requests: self.rows == Some(Rows::Requests),
+            tag: self.tag.clone(),
+            since: self.since.map(|moment| match moment {
+                Moment::Intended => Since::Intended,
+                Moment::Sent => Since::Sent,
+            }),
+            pacing: self.pacing.map(|by| match by {
+                By::Open => Loop::Open,
+                By::Closed => Loop::Closed,
+            }),
+        }
+    }
+}
+
+/// Reads files; an error names the file.
+pub(crate) fn read(paths: &[PathBuf], says: &Says) -> Result<Vec<Foreign>, Failure> {
+    if MOST_FILES < paths.len() {
+        let text = format!("{} files are too many; name at most {MOST_FILES}", paths.len());
+        return Err(Failure::question(text));
+    }
+    let asked = says.asked();
+    let one = |path: &PathBuf| {
+        let name = path.display().to_string();
+        let wrong = |why: String| Failure::question(format!("{name}: {why}"));
+        if path.is_dir() {
+            let text = "it is a folder: `report`, `explain` and `compare` read results directories; name the \
+                        files of other tools one by one";
+            return Err(wrong(text.to_owned()));
+        }
+        let file = File::open(path).map_err(|error| wrong(results::regular::plain(&error)))?;
+        foreign::read(&name, &mut BufReader::with_capacity(1 << 16, file), &asked).map_err(wrong)
+    };
+    paths.iter().map(one).collect()
+}
+
+/// Returns the figures of a file in words, with what they support and what not.
+pub(crate) fn text(foreign: &Foreign) -> String {
+    let Foreign { file, format, tool, facts, supports, limits, .. } = foreign;
+    let mut text = format!("{file}: {tool} ({format})\n");
+    let _ = writeln!(text, "  requests  {}", requests(facts));
+    if let Some(counts) = outcomes(facts) {
+        let _ = writeln!(text, "  outcomes  {counts}");
+    }
+    let _ = writeln!(text, "  started   {}", started(facts));
+    if facts.times.is_some() {
+        let _ = writeln!(text, "  times     {}", since(facts));
+        text += &times(facts);
+    }
+    for support in supports {
+        let _ = writeln!(text, "+ {support}");
+    }
+    for limit in limits {
+        let _ = writeln!(text, "! {}", limit.text);
+    }
+    text
+}
+
+/// Returns the number of requests and the rate: `12,000 in 30.0 s: 400/s completed`.
+fn requests(facts: &Facts) -> String {
+    let count = facts.requests.map_or("unknown".to_owned(), counted);
+    let length = facts.measured_s.map(|s| format!(" in {s:.1} s"));
+    let rate = facts.completed_per_s.map(|rate| format!(": {}/s completed", grouped(rate)));
+    let asked = facts.asked_per_s.map(|rate| format!(" of {}/s asked for", grouped(rate)));
+    let parts = [length, rate, asked].into_iter().flatten();
+    parts.fold(count, |text, part| text + &part)
+}
+
+fn outcomes(facts: &Facts) -> Option<String> {
+    let failed = facts.failed.map(|failed| {
+        let all = facts.requests.filter(|all| 0 < *all && 0 < failed);
+        let share = all.map(|all| match 100.0 * failed as f64 / all as f64 {
+            percent if percent < 0.01 => " (< 0.01 %)".to_owned(),
+            percent => format!(" ({percent:.2} %)"),
+        });
+        format!("{} failed{}", counted(failed), share.unwrap_or_default())
+    });
+    let some = |count: Option<u64>, what: &str| {
+        Some(format!("{} {what}", counted(count.filter(|count| 0 < *count)?)))
+    };
+    let statuses =
+        facts.statuses.iter().map(|(status, count)| format!("{status}: {}", counted(*count)));
+    let statuses: Vec<String> = statuses.take(8).collect();
+    let statuses = (!statuses.is_empty()).then(|| statuses.join(", "));
+    let parts = [
+        failed,
+        some(facts.unanswered, "without an answer"),
+        some(facts.not_sent, "not begun"),
+        statuses,
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(" · "))
+}
+
+fn started(facts: &Facts) -> &'static str {
+    match facts.pacing {
+        Some(Loop::Open) => "by a clock (open loop)",
+        Some(Loop::Closed) => "by the answers to earlier ones (closed loop)",
+        None => "by a clock or by earlier answers: unknown",
+    }
+}
+
+fn since(facts: &Facts) -> String {
+    let since = match facts.since {
+        Some(Since::Intended) => "each from its intended start",
+        Some(Since::Sent) => "each from its sending",
+        None => "from a moment that the file does not say",
+    };
+    let count = facts.count().map_or("an unknown number".to_owned(), counted);
+    let known = match &facts.times {
+        Some(Distribution::Quantiles(_)) => ", as printed",
+        _ => "",
+    };
+    format!("{count}, {since}{known}")
+}
+
+/// Returns a line for each percentile, with the interval that chance leaves and what it rests on.
+fn times(facts: &Facts) -> String {
+    let mut text = String::new();
+    let count = facts.count();
+    let histogram = match &facts.times {
+        Some(Distribution::Histogram(times)) => times.histogram(),
+        _ => None,
+    };
+    let mut line = |name: &str, time: Nanos, note: &str| {
+        let _ = writeln!(
+            text,
+            "{}",
+            format!("    {name:<7} {:>10}{note}", time.to_string()).trim_end()
+        );
+    };
+    if let Some(mean) = facts.mean() {
+        line("mean", mean, "");
+    }
+    for level in LEVELS {
+        let Some(time) = facts.quantile_ns(level) else { continue };
+        let interval = histogram.and_then(|all| quantile_interval(all, level, CONFIDENCE));
+        let interval = interval.map(|(low, high)| format!("  ({low} … {high})"));
+        let rests = count.map(|count| match support(count, level) {
+            Support::Unsupported => format!("  {} beyond it: unsupported", beyond(count, level)),
+            Support::Indicative => format!("  {} beyond it: an indication", beyond(count, level)),
+            Support::Sound => String::new(),
+        });
+        let note = interval.unwrap_or_default() + &rests.unwrap_or_default();
+        line(&level.name(), Nanos(time), &note);
+    }
+    if let Some(max) = facts.max() {
+        line("max", max, "");
+    }
+    text
+}

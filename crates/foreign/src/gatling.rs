@@ -1,0 +1,88 @@
+//! Gatling's simulation.log, as text: that of the versions before 3.12.
+//!
+//! Versions place the fields of a request differently. In all of them a begin and an end in milliseconds
+//! stand before `OK` or `KO`.
+
+use std::io::BufRead;
+
+use measure::Nanos;
+use results::foreign::Facts;
+use results::printed::Since;
+
+use crate::lines::Lines;
+use crate::samples::{Ended, Samples, cut_off, of_tool};
+use crate::{Format, Found, Unit, time};
+
+pub(crate) const LOG: Format = Format {
+    name: "gatling",
+    what: "Gatling's simulation.log, up to 3.11",
+    asks: &[],
+    is: |head| ["RUN\t", "ASSERTION\t"].iter().any(|begin| head.first_line().starts_with(begin)),
+    read: |input, _| read(input),
+};
+
+fn read(input: &mut dyn BufRead) -> Result<Found, String> {
+    let mut lines = Lines::of(input);
+    let (mut samples, mut limits) = (Samples::default(), Vec::new());
+    let mut version = None;
+    while let Some(line) = lines.next_text()? {
+        let fields: Vec<&str> = line.split('\t').map(str::trim).collect();
+        match fields[0] {
+            "RUN" if version.is_none() => version = fields.last().map(|&last| last.to_owned()),
+            "REQUEST" => match request(&fields) {
+                Some(request) => add(&mut samples, &request),
+                None if !lines.is_ended => {
+                    limits.push(cut_off(lines.number));
+                    break;
+                }
+                None => {
+                    return Err(format!(
+                        "line {} has no begin, end and result of a request",
+                        lines.number
+                    ));
+                }
+            },
+            _ => {}
+        }
+    }
+    limits.push(of_tool(
+        "Gatling injects users by a clock (an open loop) or keeps a number of them (a closed one); the file does \
+         not say which, and inside a user's scenario each request waits for the one before it",
+    ));
+    let facts = samples.facts()?;
+    let facts = Facts {
+        since: Some(Since::Sent),
+        step_ns: Some(Nanos::from_millis(1).0),
+        // A request without an answer is a failed one, like any other.
+        unanswered: None,
+        ..facts
+    };
+    let is_version =
+        |text: &String| text.starts_with(|c: char| c.is_ascii_digit()) && text.len() < 20;
+    let tool = match version.filter(is_version) {
+        Some(version) => format!("Gatling {version}"),
+        None => "Gatling".to_owned(),
+    };
+    Ok(Found { tool, facts, limits, ..Found::default() })
+}
+
+struct Request {
+    begin_ms: u64,
+    length: Nanos,
+    is_ok: bool,
+}
+
+fn request(fields: &[&str]) -> Option<Request> {
+    let result = fields.iter().rposition(|field| matches!(*field, "OK" | "KO"))?;
+    let number = |place: usize| fields.get(place)?.parse::<u64>().ok();
+    let (begin_ms, end_ms) = (number(result.checked_sub(2)?)?, number(result - 1)?);
+    let length = time(end_ms.checked_sub(begin_ms)? as f64, Unit::Milliseconds)?;
+    Some(Request { begin_ms, length, is_ok: fields[result] == "OK" })
+}
+
+fn add(samples: &mut Samples, request: &Request) {
+    samples.add(request.length, if request.is_ok { Ended::Well } else { Ended::Badly });
+    let begin = request.begin_ms as f64 / 1e3;
+    samples.at(begin);
+    samples.at(begin + request.length.as_secs_f64());
+}

@@ -1,0 +1,210 @@
+//! HdrHistogram's files: logs of intervals (.hlog) and tables of percentiles (.hgrm). Neither says the unit of
+//! its values, nor what they are the times of.
+
+use std::collections::BTreeSet;
+use std::io::BufRead;
+
+use measure::{Histogram, Nanos};
+use results::foreign::{Distribution, Facts, Quantiles};
+use results::printed::Percentile;
+use results::{Times, times};
+
+use crate::json::ascending;
+use crate::lines::Lines;
+use crate::samples::cut_off;
+use crate::{Asked, Format, Found, Question, Unit, time};
+
+pub(crate) const LOG: Format = Format {
+    name: "hlog",
+    what: "HdrHistogram's log, such as benchwright load --hlog FILE (with --unit ns --tag response)",
+    asks: &[Question::Unit, Question::Tag],
+    is: |head| {
+        let line = head.first_line();
+        line.starts_with("#[") && head.text().contains("istogram log format")
+            || line.starts_with("\"StartTimestamp\"")
+            || is_interval(line)
+    },
+    read: log,
+};
+
+pub(crate) const PERCENTILES: Format = Format {
+    name: "hgrm",
+    what: "HdrHistogram's table of percentiles (with --unit)",
+    asks: &[Question::Unit],
+    is: |head| {
+        ["Value", "Percentile", "TotalCount"].iter().all(|name| head.first_line().contains(name))
+    },
+    read: table,
+};
+
+/// The most names of tags in a message.
+const MOST_TAGS: usize = 10;
+/// More values than this are not counts.
+const MOST_COUNT: u64 = 1 << 48;
+/// The beginning of an encoded histogram in base64.
+const ENCODED: &str = "HIST";
+
+fn is_interval(line: &str) -> bool {
+    let cells: Vec<&str> = line.split(',').collect();
+    (4..=5).contains(&cells.len()) && cells.last().is_some_and(|cell| cell.starts_with(ENCODED))
+}
+
+fn unit(asked: &Asked) -> Result<Unit, String> {
+    asked.unit.ok_or_else(|| {
+        "its values have no unit: say it by --unit (ns as a rule, and in logs of `benchwright load --hlog`; \
+         us in wrk2's own histograms; ms)"
+            .to_owned()
+    })
+}
+
+fn log(input: &mut dyn BufRead, asked: &Asked) -> Result<Found, String> {
+    let unit = unit(asked)?;
+    let mut lines = Lines::of(input);
+    let mut histogram = Histogram::new();
+    let (mut span, mut limits) = (None::<(f64, f64)>, Vec::new());
+    let mut tag: Option<String> = asked.tag.clone();
+    let mut tags: BTreeSet<String> = BTreeSet::new();
+    while let Some(line) = lines.next_text()? {
+        if line.starts_with('#') || line.starts_with('"') {
+            continue;
+        }
+        let Some((own, begin, length, encoded)) = interval(&line) else {
+            if !lines.is_ended {
+                limits.push(cut_off(lines.number));
+                break;
+            }
+            return Err(format!("line {} is not an interval of a log of histograms", lines.number));
+        };
+        if tags.len() < MOST_TAGS {
+            tags.insert(own.to_owned());
+        }
+        if *tag.get_or_insert_with(|| own.to_owned()) != own {
+            continue;
+        }
+        let Some(of_line) = times::decode(encoded) else {
+            if !lines.is_ended {
+                limits.push(cut_off(lines.number));
+                break;
+            }
+            return Err(format!(
+                "line {}: its histogram cannot be read; those of the encoding V2 can be",
+                lines.number
+            ));
+        };
+        add(&mut histogram, &of_line, unit);
+        if MOST_COUNT < histogram.count() {
+            return Err(format!("line {}: so many values cannot be counts", lines.number));
+        }
+        let (first, last) = span.unwrap_or((begin, begin));
+        span = Some((first.min(begin), last.max(begin + length)));
+    }
+    let known = || tags.iter().map(|tag| format!("`{tag}`")).collect::<Vec<_>>().join(", ");
+    if asked.tag.is_none() && 1 < tags.len() {
+        return Err(format!(
+            "it has histograms of several kinds, which do not belong together: name one by --tag, of {}",
+            known()
+        ));
+    }
+    let Some(times) = Times::of(&histogram) else {
+        let tags =
+            if tags.is_empty() { String::new() } else { format!("; its tags are {}", known()) };
+        return Err(format!("it has no values{tags}"));
+    };
+    let measured_s = span.map(|(first, last)| last - first).filter(|s| 0.0 < *s && s.is_finite());
+    let facts = Facts {
+        measured_s,
+        requests: Some(times.count),
+        completed_per_s: measured_s.map(|s| times.count as f64 / s),
+        times: Some(Distribution::Histogram(Box::new(times))),
+        ..Facts::default()
+    };
+    Ok(Found { tool: "HdrHistogram".to_owned(), facts, limits, ..Found::default() })
+}
+
+/// Returns the tag of an interval, its begin and length in seconds, and its histogram.
+fn interval(line: &str) -> Option<(&str, f64, f64, &str)> {
+    let (tag, rest) = match line.strip_prefix("Tag=") {
+        Some(tagged) => tagged.split_once(',')?,
+        None => ("", line),
+    };
+    let mut cells = rest.split(',').map(str::trim);
+    let mut number = || cells.next()?.parse::<f64>().ok().filter(|number| number.is_finite());
+    let (begin, length, _max) = (number()?, number()?, number()?);
+    Some((tag, begin, length, cells.next()?))
+}
+
+/// Adds values of another unit than nanoseconds.
+fn add(all: &mut Histogram, other: &Histogram, unit: Unit) {
+    if unit == Unit::Nanoseconds {
+        return all.add(other);
+    }
+    for (value, count) in other.buckets() {
+        let scaled = time(value.0 as f64, unit).unwrap_or(Nanos(u64::MAX >> 1));
+        all.record_n(scaled, count);
+    }
+}
+
+fn table(input: &mut dyn BufRead, asked: &Asked) -> Result<Found, String> {
+    let unit = unit(asked)?;
+    let mut lines = Lines::of(input);
+    let mut times = Quantiles::default();
+    while let Some(line) = lines.next_text()? {
+        if line.starts_with('#') {
+            let figure = |name| of_footer(&line, name);
+            let as_time = |name| Some(time(figure(name)?, unit)?.0);
+            times.mean_ns = times.mean_ns.or_else(|| as_time("Mean"));
+            times.max_ns = times.max_ns.or_else(|| as_time("Max"));
+            let count = figure("Total count").and_then(crate::json::whole);
+            times.count = count.or(times.count);
+            continue;
+        }
+        times.percentiles.extend(point_in(&line, unit));
+        if let Some(count) = cells(&line).nth(2).and_then(|cell| cell.parse().ok()) {
+            times.count = Some(count);
+        }
+        if MOST_POINTS < times.percentiles.len() {
+            return Err(format!(
+                "it has more than {MOST_POINTS} lines: it is not a table of percentiles"
+            ));
+        }
+    }
+    if times.percentiles.is_empty() {
+        return Err("it has no line with a value and its percentile".to_owned());
+    }
+    times.percentiles = ascending(times.percentiles);
+    let facts = Facts {
+        requests: times.count,
+        times: Some(Distribution::Quantiles(times)),
+        ..Facts::default()
+    };
+    Ok(Found { tool: "HdrHistogram".to_owned(), facts, ..Found::default() })
+}
+
+/// The most points of a table.
+const MOST_POINTS: usize = 100_000;
+
+/// Returns the point of a line such as `1.050  0.500000  4990  2.00`, of which the value is in milliseconds.
+pub(crate) fn point(line: &str) -> Option<Percentile> {
+    point_in(line, Unit::Milliseconds)
+}
+
+fn point_in(line: &str, unit: Unit) -> Option<Percentile> {
+    let mut cells = cells(line);
+    let (value, level): (f64, f64) = (cells.next()?.parse().ok()?, cells.next()?.parse().ok()?);
+    let time_ns = time(value, unit)?.0;
+    (0.0 < level && level < 1.0).then_some(Percentile { level, time_ns })
+}
+
+fn cells(line: &str) -> impl Iterator<Item = &str> {
+    line.split([' ', '\t', ',']).filter(|cell| !cell.is_empty())
+}
+
+/// Returns a figure of a line such as `#[Max     =       12.496, Total count    =        20001]`.
+fn of_footer(line: &str, name: &str) -> Option<f64> {
+    let parts = line.trim_matches(['#', '[', ']']).split(',');
+    let figure = |part: &str| {
+        let (known, figure) = part.split_once('=')?;
+        (known.trim() == name).then(|| figure.trim().parse().ok())?
+    };
+    parts.filter_map(figure).find(|figure: &f64| figure.is_finite())
+}

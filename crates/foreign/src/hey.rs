@@ -1,0 +1,170 @@
+//! The text of hey, and its CSV file with a line for each answer.
+
+use std::collections::BTreeMap;
+use std::io::BufRead;
+
+use measure::Nanos;
+use measure::quantity::counted;
+use results::foreign::{Code, Limit, Loop};
+use results::printed::{Percentile, Printed, Since};
+
+use crate::printed::{Figures, ascending, closed_loop, no_times, percentile};
+use crate::samples::{Ended, Samples, cut_off, of_tool};
+use crate::table::Table;
+use crate::{Format, Found, Unit, time};
+
+pub(crate) const TEXT: Format = Format {
+    name: "hey",
+    what: "hey URL",
+    asks: &[],
+    is: |head| {
+        let text = head.text();
+        text.contains("Summary:") && text.contains("Slowest:") && text.contains("Requests/sec:")
+    },
+    read: |input, _| summary(input),
+};
+
+pub(crate) const CSV: Format = Format {
+    name: "hey-csv",
+    what: "hey -o csv URL",
+    asks: &[],
+    is: |head| head.has_columns(&["response-time", "DNS+dialup"]),
+    read: |input, _| answers(input),
+};
+
+/// Its times have four decimals of a second.
+const STEP: Nanos = Nanos::from_micros(100);
+/// It keeps the times of so many answers.
+const MOST_TIMES: u64 = 1_000_000;
+
+pub fn read(text: &str) -> Result<Figures, String> {
+    let length = seconds(text, "Total:").ok_or("it printed no `Total: … secs`")?;
+    let statuses: BTreeMap<String, u64> = counts(text, "Status code distribution:").collect();
+    let errors = counts(text, "Error distribution:").filter_map(|(n, _)| n.parse::<u64>().ok());
+    let errors = errors.fold(0, u64::saturating_add);
+    let answered = statuses.values().copied().fold(0, u64::saturating_add);
+    if answered == 0 && errors == 0 {
+        return Err("it printed no answer and no error".to_owned());
+    }
+    let is_refused = |status: &str| status.parse::<u32>().is_ok_and(|status| 400 <= status);
+    let refused = statuses.iter().filter(|(status, _)| is_refused(status)).map(|(_, n)| *n);
+    let refused = refused.fold(0, u64::saturating_add);
+    let times = Printed {
+        mean_ns: seconds(text, "Average:").map(|time| time.0),
+        max_ns: seconds(text, "Slowest:").map(|time| time.0),
+        percentiles: percentiles(text),
+        ..no_times(Since::Sent, answered)
+    };
+    Ok(Figures {
+        answered,
+        refused,
+        // It gives the reasons in words of its own, which are not our outcomes.
+        unanswered: BTreeMap::from([("error".to_owned(), errors)]),
+        statuses,
+        length: Some(length),
+        per_s: None,
+        connections: None,
+        times: Some(times),
+        findings: Vec::new(),
+        warnings: vec![closed_loop("hey")],
+    })
+}
+
+/// Returns the time of a line such as `Slowest: 0.1857 secs`.
+fn seconds(text: &str, label: &str) -> Option<Nanos> {
+    let line = text.lines().find_map(|line| line.trim().strip_prefix(label))?;
+    let number: f64 = line.trim().strip_suffix("secs")?.trim().parse().ok()?;
+    number.is_finite().then(|| Nanos::from_secs_f64(number))
+}
+
+/// Returns the lines of a table with their heads: `[200] 6442 responses`; of errors, the head is
+/// the count.
+fn counts<'a>(text: &'a str, title: &'a str) -> impl Iterator<Item = (String, u64)> + 'a {
+    let lines = text.lines().skip_while(move |line| line.trim() != title).skip(1);
+    lines.map_while(|line| {
+        let (head, rest) = line.trim().strip_prefix('[')?.split_once(']')?;
+        let first = rest.split_ascii_whitespace().next().unwrap_or_default();
+        Some((head.to_owned(), first.parse().unwrap_or(0)))
+    })
+}
+
+/// Returns the lines `99% in 0.1077 secs`; some versions print the sign twice.
+fn percentiles(text: &str) -> Vec<Percentile> {
+    let line_of = |line: &str| {
+        let (percent, time) = line.trim().split_once(" in ")?;
+        let percent: f64 = percent.trim_end_matches('%').parse().ok()?;
+        let seconds: f64 = time.strip_suffix("secs")?.trim().parse().ok()?;
+        let is_level = 0.0 < percent && percent < 100.0;
+        (is_level && seconds.is_finite())
+            .then(|| percentile(percent, Nanos::from_secs_f64(seconds)))
+    };
+    ascending(text.lines().filter_map(line_of).collect())
+}
+
+fn summary(input: &mut dyn BufRead) -> Result<Found, String> {
+    let figures = read(&crate::text(input)?)?;
+    let mut facts = figures.facts();
+    (facts.pacing, facts.step_ns) = (Some(Loop::Closed), Some(STEP.0));
+    let mut limits = Vec::new();
+    if MOST_TIMES < figures.answered {
+        limits.push(Limit {
+            code: Code::LeftOut,
+            text: format!(
+                "hey keeps the times of its first {} answers, and counted {}: its percentiles are of the \
+                 beginning of the load",
+                counted(MOST_TIMES),
+                counted(figures.answered)
+            ),
+        });
+    }
+    Ok(Found { tool: "hey".to_owned(), facts, limits, ..Found::default() })
+}
+
+fn answers(input: &mut dyn BufRead) -> Result<Found, String> {
+    let mut table = Table::named(input, b',')?;
+    let response = table.needed("response-time")?;
+    let (status, offset) = (table.column("status-code"), table.column("offset"));
+    let mut samples = Samples::default();
+    let mut limits = vec![
+        Limit {
+            code: Code::LeftOut,
+            text:
+                "hey writes no line for a request without an answer: how many there were is unknown"
+                    .to_owned(),
+        },
+        of_tool(format!(
+            "hey keeps at most the first {} answers: with as many lines the file is only the beginning of \
+             the load",
+            counted(MOST_TIMES)
+        )),
+    ];
+    while table.next()? {
+        let line = table.line();
+        let time = table.number(response).and_then(|number| time(number, Unit::Seconds));
+        let last = [Some(response), status, offset].into_iter().flatten().max().unwrap_or_default();
+        let Some(time) = time.filter(|_| table.reaches(last)) else {
+            let cell = table.text(response);
+            if table.next()? {
+                return Err(format!("line {line}: `{cell}` is not a time of hey's CSV file"));
+            }
+            limits.push(cut_off(line));
+            break;
+        };
+        let status = status.map(|column| table.text(column));
+        let is_refused = status
+            .as_deref()
+            .is_some_and(|status| status.parse::<u32>().is_ok_and(|status| 400 <= status));
+        samples.add(time, if is_refused { Ended::Badly } else { Ended::Well });
+        if let Some(status) = &status {
+            samples.status(status);
+        }
+        if let Some(begin) = offset.and_then(|column| table.number(column)) {
+            samples.at(begin);
+            samples.at(begin + time.as_secs_f64());
+        }
+    }
+    let mut facts = samples.facts()?;
+    (facts.since, facts.pacing) = (Some(Since::Sent), Some(Loop::Closed));
+    (facts.step_ns, facts.unanswered) = (Some(STEP.0), None);
+    Ok(Found { tool: "hey".to_owned(), facts, limits, ..Found::default() })
+}

@@ -1,0 +1,220 @@
+//! The summary of k6, and its lines of `--out json`.
+//!
+//! A request's time is that from sending to the last byte: neither the wait for a free VU nor connecting is
+//! in it. Which executor started the requests is not in these files; only those that start iterations by a
+//! clock drop some.
+
+use std::borrow::Cow;
+use std::io::BufRead;
+
+use results::foreign::{Code, Distribution, Facts, Limit, Loop, Quantiles};
+use results::printed::Since;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::json::{count, number, percentiles, quantiles, whole, wrong};
+use crate::lines::Lines;
+use crate::samples::{Ended, Samples, cut_off, of_tool};
+use crate::{Format, Found, Unit, civil, document, time};
+
+pub(crate) const SUMMARY: Format = Format {
+    name: "k6",
+    what: "k6 run --summary-export=FILE, or the data of handleSummary() as JSON",
+    asks: &[],
+    is: |head| {
+        let text = head.text();
+        let has_metrics = head.has_keys(&["metrics"]) || head.has_keys(&["results"]);
+        let is_of_k6 =
+            ["http_req_duration", "iteration_duration", "grpc_req_duration", "root_group"];
+        (has_metrics || head.has_keys(&["root_group"]))
+            && is_of_k6.iter().any(|key| text.contains(key))
+    },
+    read: |input, _| summary(input),
+};
+
+pub(crate) const LINES: Format = Format {
+    name: "k6-json",
+    what: "k6 run --out json=FILE",
+    asks: &[],
+    is: |head| {
+        let is_line = head.has_keys(&["type", "data", "metric"]);
+        is_line && ["\"Metric\"", "\"Point\""].iter().any(|kind| head.first_line().contains(kind))
+    },
+    read: |input, _| lines(input),
+};
+
+/// The durations of requests, the usual one first.
+const DURATIONS: [&str; 2] = ["http_req_duration", "grpc_req_duration"];
+
+fn summary(input: &mut dyn BufRead) -> Result<Found, String> {
+    let document: Value =
+        serde_json::from_slice(&document(input)?).map_err(|error| wrong(&error))?;
+    let metric = |name: &str| values(&document, name);
+    let duration = DURATIONS.iter().find_map(|name| metric(name));
+    let duration = duration.ok_or("it has no metric http_req_duration or grpc_req_duration")?;
+    let requests = metric("http_reqs");
+    let count_of = |map: Option<&Map<String, Value>>, key| map.and_then(|map| count(map, key));
+    let dropped = count_of(metric("dropped_iterations"), "count").filter(|count| 0 < *count);
+    let sent = count_of(requests, "count").or(count(duration, "count"));
+    let rate = requests.and_then(|requests| number(requests, "rate")).filter(|rate| 0.0 < *rate);
+    // A value of `true` is a failed request.
+    let failed = metric("http_req_failed");
+    let failed = count_of(failed, "passes").or_else(|| count_of(failed, "matches"));
+    let named = quantiles(duration, ["avg", "min", "max"], Unit::Milliseconds);
+    let level = |name: &str| match name {
+        "med" => Some(50.0),
+        _ => name.strip_prefix('p')?.trim_matches(['(', ')']).parse().ok(),
+    };
+    let percentiles = percentiles(duration, Unit::Milliseconds, level);
+    let times = Quantiles { count: sent, percentiles, ..named };
+    let by_rate = sent.zip(rate).map(|(sent, rate)| sent as f64 / rate);
+    let stated = || document.pointer("/config/duration")?.as_f64();
+    let measured_s = by_rate.or_else(stated).filter(|s| 0.0 < *s && s.is_finite());
+    let facts = Facts {
+        since: Some(Since::Sent),
+        pacing: dropped.map(|_| Loop::Open),
+        measured_s,
+        requests: sent,
+        failed,
+        not_sent: dropped,
+        completed_per_s: rate.or_else(|| Some(sent? as f64 / measured_s?)),
+        times: Some(Distribution::Quantiles(times)),
+        ..Facts::default()
+    };
+    let mut limits = vec![of_tool(
+        "k6's rate is that of the whole run, with ramps, and counts requests without an answer; its percentiles \
+         are of the whole run, too",
+    )];
+    limits.extend(without_executor(dropped));
+    Ok(Found { tool: "k6".to_owned(), facts, limits, ..Found::default() })
+}
+
+/// Returns the figures of a metric: older summaries have them in the metric itself, and the newest in a list.
+fn values<'a>(document: &'a Value, name: &str) -> Option<&'a Map<String, Value>> {
+    let metrics = document.get("metrics").or_else(|| document.get("results")?.get("metrics"))?;
+    let metric = match metrics {
+        Value::Array(all) => {
+            all.iter().find(|metric| metric.get("name").and_then(Value::as_str) == Some(name))
+        }
+        all => all.get(name),
+    }?;
+    metric.get("values").unwrap_or(metric).as_object()
+}
+
+fn without_executor(dropped: Option<u64>) -> Option<Limit> {
+    dropped.is_none().then(|| {
+        of_tool(
+            "k6's executors with a rate (constant-arrival-rate, ramping-arrival-rate) are open loops, all others \
+             closed ones; the file does not say which one it was",
+        )
+    })
+}
+
+/// One line. Most of them are of other metrics, so texts are not copied.
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    metric: Cow<'a, str>,
+    #[serde(borrow, default)]
+    data: Data<'a>,
+}
+
+#[derive(Default, Deserialize)]
+struct Data<'a> {
+    #[serde(borrow, default)]
+    time: Cow<'a, str>,
+    #[serde(default)]
+    value: f64,
+    #[serde(borrow, default)]
+    tags: Option<Tags<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+struct Tags<'a> {
+    #[serde(borrow, default)]
+    status: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    expected_response: Option<Cow<'a, str>>,
+}
+
+fn lines(input: &mut dyn BufRead) -> Result<Found, String> {
+    let mut lines = Lines::of(input);
+    let mut samples = Samples::default();
+    let (mut dropped, mut limits) = (0_u64, Vec::new());
+    while let Some(line) = lines.next()? {
+        let read = serde_json::from_slice::<Line<'_>>(line).map(|line| take(&line, &mut samples));
+        match read {
+            Ok(of_line) => dropped = dropped.saturating_add(of_line?),
+            Err(_) if !lines.is_ended => {
+                limits.push(cut_off(lines.number));
+                break;
+            }
+            Err(error) => {
+                return Err(format!("line {} is not one of k6: {}", lines.number, wrong(&error)));
+            }
+        }
+    }
+    let facts = samples.facts().map_err(|_| "it has no point of http_req_duration".to_owned())?;
+    let dropped = (0 < dropped).then_some(dropped);
+    let facts = Facts {
+        since: Some(Since::Sent),
+        pacing: dropped.map(|_| Loop::Open),
+        not_sent: dropped,
+        ..facts
+    };
+    limits.extend(without_executor(dropped));
+    Ok(Found { tool: "k6".to_owned(), facts, limits, ..Found::default() })
+}
+
+/// Adds what a line says; returns the iterations that it says were dropped.
+fn take(line: &Line<'_>, samples: &mut Samples) -> Result<u64, String> {
+    if line.kind != "Point" {
+        return Ok(0);
+    }
+    if line.metric == "dropped_iterations" {
+        return Ok(whole(line.data.value).unwrap_or(0));
+    }
+    if !DURATIONS.contains(&&*line.metric) {
+        return Ok(0);
+    }
+    let length = time(line.data.value, Unit::Milliseconds)
+        .ok_or_else(|| format!("a time of {} ms cannot be", line.data.value))?;
+    let none = Tags::default();
+    let tags = line.data.tags.as_ref().unwrap_or(&none);
+    let status = tags.status.as_deref();
+    let is_refused = match tags.expected_response.as_deref() {
+        Some(expected) => expected == "false",
+        None => status.is_some_and(|status| status.parse::<u32>().is_ok_and(|code| 400 <= code)),
+    };
+    let is_http = line.metric == DURATIONS[0];
+    samples.add(
+        length,
+        match status {
+            Some("0") if is_http => Ended::Unanswered,
+            _ if is_refused => Ended::Badly,
+            _ => Ended::Well,
+        },
+    );
+    if let Some(status) = status.filter(|status| *status != "0" || !is_http) {
+        samples.status(status);
+    }
+    // A point has the time at which the request ended.
+    if let Some(end) = civil::seconds(&line.data.time) {
+        samples.at(end);
+        samples.at(end - length.as_secs_f64());
+    }
+    Ok(0)
+}
+
+/// The limit of figures of which iterations are missing that were never begun.
+pub(crate) fn not_sent(count: &str) -> Limit {
+    Limit {
+        code: Code::NotSent,
+        text: format!(
+            "{count} iterations or requests were not begun when they were due, and have no time at all: the \
+             worst of the load is missing in every percentile"
+        ),
+    }
+}

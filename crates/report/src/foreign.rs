@@ -1,0 +1,258 @@
+//! Files of load generators as one page: their figures beside each other, the curves of their times, and
+//! what they support.
+
+use std::fmt::Write;
+
+use measure::estimate::FEWEST_BEYOND;
+use measure::{Nanos, Quantile};
+use results::Foreign;
+use results::foreign::{Distribution, Facts, Loop};
+use results::printed::Since;
+
+use crate::chart::percentiles::shape;
+use crate::chart::{Figure, Layout, Panel};
+use crate::page;
+use crate::plot::{Axis, Dash, Plot, Scale, Style, distinct, percent};
+use crate::table::{Cell, MOST_ROWS, Row, Table, trials};
+use crate::text::{count, escape, integer, list, rate, share, tick_time, time};
+
+#[cfg(test)]
+mod tests;
+
+/// With more curves none can be followed.
+const MOST_CURVES: usize = 8;
+
+const LEVELS: [Quantile; 5] =
+    [Quantile::P50, Quantile::P90, Quantile::P99, Quantile::P999, Quantile::P9999];
+
+/// Renders the page of one or more files.
+pub fn render(files: &[Foreign]) -> String {
+    let mut body = String::new();
+    write(files, &mut body).expect("writing to a string does not fail");
+    page::document(&title(files), &body)
+}
+
+fn title(files: &[Foreign]) -> String {
+    match files {
+        [only] => only.file.clone(),
+        several => count(several.len(), "file"),
+    }
+}
+
+fn write(files: &[Foreign], out: &mut String) -> std::fmt::Result {
+    let mut tools: Vec<String> = files.iter().map(|file| file.tool.clone()).collect();
+    tools.dedup();
+    tools.truncate(MOST_CURVES);
+    let about = "Figures that other tools measured, with what they support.";
+    page::titled(&title(files), Some(about), &tools, out)?;
+    out.push_str("<main>\n<section class=\"verdict open\">\n<h2>? As far as the files say</h2>\n");
+    for (word, name, texts) in statements(files) {
+        writeln!(out, "<p>{word} {}{}</p>", escape(&name), escape(&texts))?;
+    }
+    writeln!(out, "</section>\n<section><h2>Figures</h2>{}", figures(files).html())?;
+    match curves(files) {
+        Some(figure) => writeln!(out, "<div class=\"charts\">\n{}</div>", figure.html())?,
+        None => out.push_str("<p>No file has times to draw.</p>\n"),
+    }
+    out.push_str("</section>\n<section class=\"narrow\"><h2>Outcomes</h2>");
+    writeln!(out, "{}</section>\n</main>", outcomes(files).html())
+}
+
+/// Returns what files support and what not, each once, with the files that it is about if not all are.
+fn statements(files: &[Foreign]) -> Vec<(&'static str, String, String)> {
+    let mut found: Vec<(&'static str, String, Vec<usize>)> = Vec::new();
+    for (number, file) in files.iter().enumerate() {
+        let supported = file.supports.iter().map(|text| ("✓", text));
+        let limits = file.limits.iter().map(|limit| ("!", &limit.text));
+        for (mark, text) in supported.chain(limits) {
+            match found.iter_mut().find(|(known, other, _)| *known == mark && other == text) {
+                Some((_, _, numbers)) => numbers.push(number),
+                None => found.push((mark, text.clone(), vec![number])),
+            }
+        }
+    }
+    // What is supported comes before what is not.
+    found.sort_by_key(|(mark, ..)| *mark != "✓");
+    let of = |numbers: Vec<usize>| match numbers.len() == files.len() {
+        true => String::new(),
+        false => {
+            let names: Vec<String> =
+                numbers.iter().take(3).map(|&number| files[number].file.clone()).collect();
+            let further = numbers.len() - names.len();
+            let further = if further == 0 { String::new() } else { format!(" and {further} more") };
+            format!("{}{further}: ", list(&names))
+        }
+    };
+    found.into_iter().map(|(mark, text, numbers)| (mark, of(numbers), text)).collect()
+}
+
+fn figures(files: &[Foreign]) -> Table {
+    let columns = ["file", "tool", "loop", "times from", "requests", "failed", "completed"];
+    let levels = LEVELS.iter().map(|level| level.name());
+    let columns = columns.into_iter().map(str::to_owned).chain(levels).chain(["max".to_owned()]);
+    let caption = match files.len() <= MOST_ROWS {
+        true => String::new(),
+        false => format!("The first {MOST_ROWS} of {} files.", files.len()),
+    };
+    let mut table = Table::new(&caption, columns);
+    for file in files.iter().take(MOST_ROWS) {
+        let facts = &file.facts;
+        let mut cells = vec![
+            Cell::words(file.file.clone()),
+            Cell::words(file.tool.clone()),
+            Cell::words(facts.pacing.map_or("unknown", Loop::word)),
+            Cell::words(moment(facts)),
+            Cell::maybe(facts.requests.map(integer)),
+            Cell::maybe(facts.failed.map(integer)),
+            Cell::maybe(facts.completed_per_s.map(rate)),
+        ];
+        let quantile = |level: &Quantile| {
+            let value = facts.quantile_ns(*level);
+            match facts.count() {
+                Some(count) => trials::quantile(value, count, *level),
+                None => Cell::maybe(value.map(time)),
+            }
+        };
+        cells.extend(LEVELS.iter().map(quantile));
+        cells.push(Cell::maybe(facts.max().map(|max| time(max.0))));
+        table.push(Row::new(cells));
+    }
+    table
+}
+
+fn moment(facts: &Facts) -> &'static str {
+    match facts.since {
+        Some(Since::Intended) => "intended start",
+        Some(Since::Sent) => "sending",
+        None => "unknown",
+    }
+}
+
+fn outcomes(files: &[Foreign]) -> Table {
+    let mut table = Table::new("", ["file", "outcome", "requests", "of all"]);
+    let mut rows = 0;
+    for file in files {
+        let facts = &file.facts;
+        let named = |name: &str, count: Option<u64>| Some((name.to_owned(), count?));
+        let parts = [
+            named("failed", facts.failed),
+            named("without an answer", facts.unanswered),
+            named("not begun", facts.not_sent),
+        ];
+        let statuses =
+            facts.statuses.iter().map(|(status, count)| (format!("status {status}"), *count));
+        for (name, number) in parts.into_iter().flatten().chain(statuses) {
+            rows += 1;
+            if MOST_ROWS < rows {
+                return table;
+            }
+            let of_all = facts.requests.filter(|all| 0 < *all);
+            table.push(Row::new(vec![
+                Cell::words(file.file.clone()),
+                Cell::words(name),
+                Cell::number(integer(number)),
+                Cell::maybe(of_all.map(|all| share(number as f64, all as f64))),
+            ]));
+        }
+    }
+    table
+}
+
+/// One drawn file.
+struct Curve {
+    style: Style,
+    name: String,
+    /// The part with enough requests beyond it, and the rest.
+    sound: Vec<(f64, f64)>,
+    weak: Vec<(f64, f64)>,
+    count: Option<u64>,
+}
+
+fn curve(index: usize, file: &Foreign) -> Option<Curve> {
+    let (sound, weak) = match file.facts.times.as_ref()? {
+        Distribution::Histogram(times) => shape(times.histogram()?),
+        Distribution::Quantiles(quantiles) => {
+            let points = quantiles.percentiles.iter().map(|one| (one.level, one.time_ns as f64));
+            let beyond = |level: f64| quantiles.count.map(|count| (1.0 - level) * count as f64);
+            points.partition(|(level, _)| {
+                beyond(*level).is_none_or(|beyond| FEWEST_BEYOND as f64 <= beyond + 1e-6)
+            })
+        }
+    };
+    let is_drawn = 0 < sound.len() + weak.len();
+    let mut style = distinct(index, index);
+    if matches!(file.facts.times, Some(Distribution::Quantiles(_))) {
+        style.dash = Dash::Dashed;
+    }
+    let name = file.file.clone();
+    is_drawn.then(|| Curve { style, name, sound, weak, count: file.facts.count() })
+}
+
+/// The curves of the first files that have any.
+fn curves(files: &[Foreign]) -> Option<Figure> {
+    let drawn = files.iter().enumerate().filter_map(|(index, file)| curve(index, file));
+    let curves: Vec<Curve> = drawn.take(MOST_CURVES).collect();
+    curves.first()?;
+    let points = || curves.iter().flat_map(|curve| curve.sound.iter().chain(&curve.weak));
+    let values = || points().map(|(_, value)| *value);
+    let mut summary = "Times by percentile, each from the moment that the table names. Dashed: only percentiles \
+                       were printed, and the line between them is drawn by eye. Dotted grey: fewer than ten \
+                       requests lie beyond."
+        .to_owned();
+    if curves.len() < files.len() {
+        summary += &format!(" {} of {} are drawn.", curves.len(), count(files.len(), "file"));
+    }
+    // Where nothing says how many requests there were, the points themselves say how far to draw.
+    let of_levels = points().map(|(level, _)| 1.0 / (1.0 - level).max(1e-7)).fold(10.0, f64::max);
+    let of_counts = curves.iter().filter_map(|curve| curve.count).max().unwrap_or_default() as f64;
+    let samples = of_counts.max(of_levels);
+    let log = draw(&curves, samples, &summary, Scale::log_around(values()));
+    let linear = draw(&curves, samples, &summary, Scale::from_zero(values()));
+    Some(Figure {
+        id: "percentiles".into(),
+        title: "Times by percentile".to_owned(),
+        table: numbers(files, &log),
+        summary,
+        panels: vec![Panel {
+            svg: log.svg(),
+            linear: Some(linear.svg()),
+            keys: curves.iter().map(|curve| (curve.style, curve.name.clone())).collect(),
+            ..Panel::default()
+        }],
+        keys: Vec::new(),
+        layout: Layout::Whole,
+    })
+}
+
+fn draw(curves: &[Curve], samples: f64, summary: &str, y: Scale) -> Plot {
+    let scale = Scale::Nines { samples };
+    let x = Axis { scale, label: "percentile of requests, %", tick: percent };
+    let y = Axis { scale: y, label: "time", tick: tick_time };
+    let mut plot = Plot::new(summary, 380.0, x, y);
+    for Curve { style, sound, weak, .. } in curves {
+        plot.line(*style, sound);
+        plot.line(Style { colour: 0, dash: Dash::Dotted, ..*style }, weak);
+        let is_few = sound.len() + weak.len() <= MOST_MARKS;
+        for (level, value) in sound.iter().chain(weak).filter(|_| is_few) {
+            plot.mark(*style, *level, *value, "");
+        }
+    }
+    plot
+}
+
+/// More points need no marks.
+const MOST_MARKS: usize = 20;
+
+fn numbers(files: &[Foreign], plot: &Plot) -> Table {
+    let shown = || files.iter().filter(|file| file.facts.times.is_some()).take(MOST_CURVES);
+    let columns =
+        ["percentile".to_owned()].into_iter().chain(shown().map(|file| file.file.clone()));
+    let mut table = Table::new("", columns);
+    for level in LEVELS {
+        let mut cells = vec![Cell::number(level.name())];
+        let value = |file: &Foreign| file.facts.quantile_ns(level).map(|ns| Nanos(ns).to_string());
+        cells.extend(shown().map(|file| Cell::maybe(value(file))));
+        table.push(Row::new(cells).at(plot.x(level.level())));
+    }
+    table
+}

@@ -1,0 +1,219 @@
+//! The figures in the file of any load generator, with what they support: what `benchwright analyse --json`
+//! prints of a file. A figure that the file does not have is absent.
+
+use std::collections::BTreeMap;
+
+use measure::{Nanos, Quantile};
+use serde::{Deserialize, Serialize};
+
+use crate::metric::Metric;
+use crate::printed::{Percentile, Since};
+use crate::times::Times;
+
+#[cfg(test)]
+mod tests;
+
+pub const SCHEMA: &str = "benchwright.foreign/1";
+
+/// The difference up to which two levels are the same.
+const SAME: f64 = 1e-9;
+
+/// One file, or several parts of one load together.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Foreign {
+    pub schema: String,
+    /// The name of the file, as the user wrote it.
+    pub file: String,
+    /// The name of its format: `k6-json`.
+    pub format: String,
+    /// The tool that measured, with its version if the file has it.
+    pub tool: String,
+    #[serde(flatten)]
+    pub facts: Facts,
+    /// The conclusions that these figures support, in words.
+    pub supports: Vec<String>,
+    /// Those that they do not support, with the reasons.
+    pub limits: Vec<Limit>,
+}
+
+/// The figures of a file.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Facts {
+    /// The moment from which the time of a request counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Since>,
+    #[serde(default, rename = "loop", skip_serializing_if = "Option::is_none")]
+    pub pacing: Option<Loop>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_s: Option<f64>,
+    /// The requests that were sent, answered or not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<u64>,
+    /// Those of them that the tool calls failed, answered or not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<u64>,
+    /// Those of them without an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unanswered: Option<u64>,
+    /// The requests, or the iterations, that the tool should have begun and did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_sent: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_per_s: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_per_s: Option<f64>,
+    /// The answers by status.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub statuses: BTreeMap<String, u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<Distribution>,
+    /// The step in which the file has times, if it is coarser than a microsecond.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_ns: Option<u64>,
+}
+
+/// The rule by which requests start.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Loop {
+    /// By a clock.
+    Open,
+    /// By the answers to earlier requests.
+    Closed,
+}
+
+/// The times of requests as a file has them.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(tag = "known_as", rename_all = "snake_case")]
+pub enum Distribution {
+    /// The time of each request, or a histogram of all: any share and any percentile follows from it.
+    Histogram(Box<Times>),
+    /// Some percentiles: nothing follows about what lies between them.
+    Quantiles(Quantiles),
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Quantiles {
+    /// The number of requests in these times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_ns: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_ns: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_ns: Option<u64>,
+    /// In the order of their levels.
+    pub percentiles: Vec<Percentile>,
+}
+
+/// A conclusion that figures do not support, or a fact that weakens them.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Limit {
+    pub code: Code,
+    pub text: String,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Code {
+    /// The loop is closed and its times count from sending: nothing follows about response times under
+    /// overload.
+    ClosedLoop,
+    /// The times of an open loop count from sending: they are lower bounds of response times.
+    FromSending,
+    /// Nothing says by which rule requests started.
+    LoopUnknown,
+    /// Nothing says from which moment times count.
+    SinceUnknown,
+    /// There are only some percentiles: no other one, no share beyond a limit and no merge follows.
+    OnlyQuantiles,
+    /// A percentile rests on too few requests.
+    FewRequests,
+    /// The number of requests is unknown, so nothing says what a percentile rests on.
+    CountUnknown,
+    /// The times are too coarse for what they show.
+    CoarseTimes,
+    /// Requests that belong to the load are missing in the times.
+    LeftOut,
+    /// The tool could not begin all that it should have.
+    NotSent,
+    /// Failed requests are among the times.
+    FailuresAmongTimes,
+    /// The completed rate is unknown.
+    RateUnknown,
+    /// The system, or the tool, did not keep up with the rate that was asked for.
+    Behind,
+    /// Nothing says whether the generator was late, lost requests or was disturbed.
+    GeneratorUnknown,
+    /// The generator says itself that its figures are not valid.
+    NotValid,
+    /// The file ends in the middle, or has lines that cannot be read.
+    Incomplete,
+    /// Something that is special to one tool.
+    OfTool,
+}
+
+impl Facts {
+    /// Returns the time of a percentile; `None` if the file does not have it.
+    pub fn quantile_ns(&self, quantile: Quantile) -> Option<u64> {
+        match self.times.as_ref()? {
+            Distribution::Histogram(times) => times.histogram()?.quantile(quantile).map(|ns| ns.0),
+            Distribution::Quantiles(quantiles) => {
+                let is_it = |one: &&Percentile| (one.level - quantile.level()).abs() < SAME;
+                quantiles.percentiles.iter().find(is_it).map(|one| one.time_ns)
+            }
+        }
+    }
+
+    /// Returns the number of requests in the times.
+    pub fn count(&self) -> Option<u64> {
+        match self.times.as_ref()? {
+            Distribution::Histogram(times) => Some(times.count),
+            Distribution::Quantiles(quantiles) => quantiles.count,
+        }
+    }
+
+    pub fn mean(&self) -> Option<Nanos> {
+        match self.times.as_ref()? {
+            Distribution::Histogram(times) => Some(Nanos(times.mean_ns)),
+            Distribution::Quantiles(quantiles) => quantiles.mean_ns.map(Nanos),
+        }
+    }
+
+    pub fn max(&self) -> Option<Nanos> {
+        match self.times.as_ref()? {
+            Distribution::Histogram(times) => Some(Nanos(times.max_ns)),
+            Distribution::Quantiles(quantiles) => quantiles.max_ns.map(Nanos),
+        }
+    }
+
+    /// Returns the figure of a metric: nanoseconds or a rate per second; `None` if the file does not have it.
+    pub fn figure(&self, metric: Metric) -> Option<f64> {
+        match metric {
+            Metric::Completed => self.completed_per_s,
+            _ => self.quantile_ns(metric.quantile()?).map(|ns| ns as f64),
+        }
+    }
+}
+
+/// Several files, each of a trial of the same.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Several {
+    pub schema: String,
+    pub files: Vec<Foreign>,
+    /// The trials together; absent if their figures do not mean the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub together: Option<crate::analysis::Analysis>,
+}
+
+pub const SCHEMA_OF_SEVERAL: &str = "benchwright.foreign-several/1";
+
+impl Loop {
+    pub fn word(self) -> &'static str {
+        match self {
+            Loop::Open => "open",
+            Loop::Closed => "closed",
+        }
+    }
+}

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use measure::{Nanos, Rate, Share};
 use results::Slo;
 use results::secrets::{self, ENV};
-use wire::url::{self, Place};
+use wire::url::{self, Destination};
 
 use crate::experiment;
 use crate::spec::{self, Growth, Literal, Resolved, SpecError};
@@ -289,9 +289,9 @@ impl Parts {
         });
         let (endpoint, path) = split(&written);
         let host = match &parsed.place {
-            Place::Host(host, Some(port)) => format!("{host}-{port}"),
-            Place::Host(host, None) => host.clone(),
-            Place::Socket(path) => path.trim_start_matches('/').to_owned(),
+            Destination::Host(host, Some(port)) => format!("{host}-{port}"),
+            Destination::Host(host, None) => host.clone(),
+            Destination::Socket(path) => path.trim_start_matches('/').to_owned(),
         };
         let in_name =
             |c: char| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '-' };

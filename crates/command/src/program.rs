@@ -109,7 +109,7 @@ fn said_otherwise(error: &clap::Error) -> Option<String> {
     foreign_option(error, command.to_str()?)
 }
 
-fn foreign_option(error: &clap::Error, command: &str) -> Option<String> {
+pub(crate) fn foreign_option(error: &clap::Error, command: &str) -> Option<String> {
     match (error.kind(), error.get(ContextKind::InvalidArg)) {
         (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) => {
             habits::explain(command, option)

@@ -13,9 +13,10 @@ use crate::Found;
 use crate::k6::not_sent;
 
 /// The percentiles of which it is said what they rest on.
-const LEVELS: [Quantile; 6] = [
+const LEVELS: [Quantile; 7] = [
     Quantile::P50,
     Quantile::P90,
+    Quantile::P95,
     Quantile::P99,
     Quantile::P999,
     Quantile::P9999,

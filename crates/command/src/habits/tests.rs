@@ -2,7 +2,7 @@ use clap::{CommandFactory, Parser};
 
 use super::*;
 use crate::cli::Cli;
-use crate::foreign_option;
+use crate::program::foreign_option;
 
 #[test]
 fn an_option_that_differs_elsewhere_is_named_with_all_its_meanings_and_ours() {

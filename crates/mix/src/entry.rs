@@ -109,7 +109,7 @@ impl Entry {
         let body = finish(&mut head, body);
         let (expect, checks) = (Expect::of(&method), checks(line, written)?);
         let captures = captures(line, written, outline)?;
-        let entry = Entry {
+        Ok(Entry {
             label,
             method,
             head,
@@ -121,13 +121,11 @@ impl Entry {
             begins,
             follows,
             host,
-        };
-        entry.check_place(line, written, outline)?;
-        Ok(entry)
+        })
     }
 
     /// Checks that what only a step of a session can have is in one.
-    fn check_place(
+    pub(crate) fn check_place(
         &self,
         line: Line<'_>,
         written: &Written<'_>,

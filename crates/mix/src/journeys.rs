@@ -15,6 +15,7 @@ use measure::random::seed_of;
 use measure::{Nanos, Random};
 use wire::http1::{Expect, fields};
 
+use crate::capture::Captures;
 use crate::entry::Entry;
 use crate::jar::{Jar, Setter};
 use crate::mixture::Mix;
@@ -83,6 +84,14 @@ impl Journeys {
             body: Vec::new(),
             sessions: Vec::new(),
         }
+    }
+}
+
+impl Journeys {
+    fn journey(&self, session: u32) -> &Journey {
+        let current = self.sessions[session as usize].current;
+        let current = current.expect("a request belongs to a session that has begun");
+        &sessions(&self.mix).journeys[current.journey]
     }
 }
 
@@ -232,10 +241,12 @@ impl HttpWorkload for Journeys {
         let entry = entry_of(&self.mix, &self.sessions, tag);
         let by_checks = match &entry.checks {
             Some(checks) => self.searches.begin(checks, connection),
-            None => Wanted::Head,
+            None => Wanted::Nothing,
         };
-        let captures = entry.captures.as_ref();
-        captures.map_or(Wanted::Head, |captures| captures.wanted()).max(by_checks)
+        let by_captures = entry.captures.as_ref().map_or(Wanted::Nothing, Captures::wanted);
+        let needs_head = self.journey(tag).has_cookies || entry.follows.is_some();
+        let of_session = if needs_head { Wanted::Head } else { Wanted::Nothing };
+        by_checks.max(by_captures).max(of_session)
     }
 
     fn took(&mut self, connection: u32, tag: u32, piece: &[u8]) {

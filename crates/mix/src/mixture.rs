@@ -51,8 +51,8 @@ impl Mix {
             lines.push((line, line.parse()?));
         }
         let outline = Outline::of(&lines)?;
-        let requests = lines.iter().filter(|(_, written)| !is_other(written));
-        for (line, written) in requests {
+        let requests = || lines.iter().filter(|(_, written)| !is_other(written));
+        for (line, written) in requests() {
             mix.add(source, *line, written, &outline)?;
         }
         if mix.entries.is_empty() {
@@ -62,12 +62,15 @@ impl Mix {
         }
         mix.number_hops(source.file)?;
         match outline.has_sessions || !mix.hops.is_empty() {
-            true => mix.add_sessions(&lines, outline)?,
+            true => mix.add_sessions(&lines, &outline)?,
             false => {
                 for (line, written) in &lines {
                     mix.add_weight(*line, written)?;
                 }
             }
+        }
+        for ((line, written), entry) in requests().zip(&mix.entries) {
+            entry.check_place(*line, written, &outline)?;
         }
         Ok(mix)
     }
@@ -109,7 +112,7 @@ impl Mix {
     fn add_sessions(
         &mut self,
         lines: &[(Line<'_>, Written<'_>)],
-        outline: Outline,
+        outline: &Outline,
     ) -> Result<(), Error> {
         let mut journeys: Vec<Journey> = Vec::new();
         let mut requests = 0;
@@ -131,7 +134,8 @@ impl Mix {
             requests += 1;
             if !outline.is_step(&self.entries[entry].label) {
                 self.add_weight(*line, written)?;
-                journeys.push(Journey::of_one(entry));
+                let is_redirected = self.entries[entry].follows.is_some();
+                journeys.push(Journey::of_one(entry, is_redirected));
             }
         }
         let mut needs = vec![Needs::default(); outline.captured.len()];
@@ -142,7 +146,8 @@ impl Mix {
             entry.begins.into_iter().for_each(|variable| needs[variable].begins_target = true);
         }
         let arrivals = outline.arrivals.unwrap_or(Arrivals::Sessions);
-        self.sessions = Some(Sessions { journeys, captured: outline.captured, needs, arrivals });
+        let captured = outline.captured.clone();
+        self.sessions = Some(Sessions { journeys, captured, needs, arrivals });
         Ok(())
     }
 
@@ -153,6 +158,7 @@ impl Mix {
         written: &Written<'_>,
         outline: &Outline,
     ) -> Result<(), Error> {
+        written.weight.map_or(Ok(1.0), |raw| line.weight(raw))?;
         let entry = Entry::compile(source, line, written, outline)?;
         if self.entries.iter().any(|known| known.label == entry.label) {
             let what = format!(

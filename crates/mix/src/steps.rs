@@ -44,10 +44,10 @@ pub(crate) struct Step {
 }
 
 impl Journey {
-    /// A request that stands alone; it has cookies for the case that it is redirected.
-    pub(crate) fn of_one(entry: usize) -> Journey {
+    /// A request that stands alone; it needs cookies only for the case that it is redirected.
+    pub(crate) fn of_one(entry: usize, has_cookies: bool) -> Journey {
         let steps = vec![Step { entry, think: Think::NONE }];
-        Journey { name: None, steps, has_cookies: true }
+        Journey { name: None, steps, has_cookies }
     }
 
     pub(crate) fn compile(

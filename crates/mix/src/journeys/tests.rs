@@ -80,7 +80,7 @@ fn a_value_of_one_response_is_in_the_next_requests() {
     assert_eq!(talk.answer(0, 204, &[], ""), (Outcome::Ok, "", think));
     let (buy, label) = talk.request(0, 7);
     assert!(buy.starts_with("POST /buy/"), "{buy}");
-    assert!(buy.ends_with("Cookie: sid=9\nContent-Length: 16\n\n{\"token\":\"a+\\\"b\"}"), "{buy}");
+    assert!(buy.ends_with("Cookie: sid=9\nContent-Length: 17\n\n{\"token\":\"a+\\\"b\"}"), "{buy}");
     assert_eq!(label, 2);
     let to = ("Location", "/bought?id=1");
     assert_eq!(talk.answer(0, 302, &[to, ("Set-Cookie", "n=1")], ""), (Outcome::Ok, "", NOW));

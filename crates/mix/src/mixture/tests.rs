@@ -220,7 +220,7 @@ fn an_error_is_reported_with_its_place_and_the_remedy() {
         m.jsonl:1:11: `weight` is 0; write a number above 0, such as 60
         m.jsonl:1:11: `weight` is 1e999; write a number above 0, such as 60
         m.jsonl:2:1: the sum of the weights is not a finite number; write smaller weights
-        m.jsonl:1:21: unknown field `wieght`, expected one of `weight`, `label`, `method`, `target`, `headers`, `body`, `body_file`, `check`; correct it, or leave it out
+        m.jsonl:1:21: unknown field `wieght`, expected one of `weight`, `label`, `method`, `target`, `headers`, `body`, `body_file`, `check`, `capture`, `redirects`, `session`, `steps`, `cookies`, `arrivals`; correct it, or leave it out
         m.jsonl:1:22: duplicate field `target`; correct it, or leave it out
         m.jsonl:1:13: EOF while parsing an object; write the whole object on one line
         m.jsonl:1:15: trailing comma; write an object such as {"weight":2,"target":"/"}
@@ -234,7 +234,7 @@ fn an_error_is_reported_with_its_place_and_the_remedy() {
         m.jsonl:1:11: `path` does not begin with `/` at d.csv:3, but a target must; write it there, or before {{
         m.jsonl:1:26: ' ' is not allowed here; write it percent-encoded, such as %20 for a space
         m.jsonl:1:11: ' ' is not allowed here; write it percent-encoded, such as %20 for a space
-        m.jsonl:1:13: `{{rand}}` is not a placeholder; write one of seq, int, uniform, zipf, hex, uuid, time_ms, connection, row.COLUMN
+        m.jsonl:1:13: `{{rand}}` is not a placeholder; write one of seq, int, uniform, zipf, hex, uuid, time_ms, connection, row.COLUMN, session.NAME
         m.jsonl:1:13: the data has no column `nam`; write one of id, name, path
         m.jsonl:1:11: `GE T` is not a valid method; write one word, such as PUT
         m.jsonl:1:10: a label is a text of one line; write for example "search"

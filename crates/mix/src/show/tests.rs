@@ -22,5 +22,28 @@ fn requests_are_shown_as_they_are_sent_with_placeholders_for_what_is_captured() 
         text += &String::from_utf8(bytes).unwrap().replace("\r\n", "\n");
         text += "\n";
     }
-    expect![[""]].assert_eq(&text);
+    expect![[r#"
+        --- login 0 Some(("reader", 1, 2, None)) ["token from json:/token"] 2
+        POST /login HTTP/1.1
+        Host: h
+        Content-Type: application/x-www-form-urlencoded
+        Content-Length: 8
+
+        user=Ann
+        --- items 0 Some(("reader", 2, 2, Some("exp:500 ms"))) [] 0
+        GET /items?t={{session.token url}} HTTP/1.1
+        Host: h
+        Authorization: Bearer {{session.token}}
+        Cookie: {{cookies}}
+
+
+        --- login 1 Some(("reader", 1, 2, None)) ["token from json:/token"] 2
+        POST /login HTTP/1.1
+        Host: h
+        Content-Type: application/x-www-form-urlencoded
+        Content-Length: 8
+
+        user=Bob
+    "#]]
+    .assert_eq(&text);
 }

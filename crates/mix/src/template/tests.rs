@@ -97,7 +97,7 @@ fn an_invalid_placeholder_is_refused_with_the_remedy() {
         (
             "ab{{ rand 1 }}",
             "2 `{{ rand 1 }}` is not a placeholder; write one of seq, int, uniform, zipf, hex, uuid, \
-             time_ms, connection, row.COLUMN"
+             time_ms, connection, row.COLUMN, session.NAME"
                 .into(),
         ),
         (

@@ -13,6 +13,55 @@ fn a_journey_is_shown_step_by_step() {
         mix::Source { file: "m", text: lines, data: None, fields: &fields, body_file: &body_file };
     let mix = Mix::read(&source).unwrap();
     let shown = mix::show(&mix, 2, 1, || 0);
-    expect![[""]].assert_eq(&text("m.jsonl", &mix, &shown));
-    expect![[""]].assert_eq(&output::json(&document(&mix, &shown[..1])));
+    expect![[r#"
+        m.jsonl is valid: labels login, items, items redirected
+        sessions reader; the arrivals of an open loop are sessions
+
+        1. login · step 1 of 2 of reader, session 0
+           POST /login HTTP/1.1
+           Host: h
+           Content-Length: 3
+
+           a=b
+           → token from json:/token
+
+        2. items · step 2 of 2 of reader, session 0, 1.00 s after the response before it
+           GET /items HTTP/1.1
+           Host: h
+           Authorization: Bearer {{session.token}}
+           Cookie: {{cookies}}
+           → follows up to 2 redirects
+    "#]]
+    .assert_eq(&text("m.jsonl", &mix, &shown));
+    expect![[r#"
+        {
+          "labels": [
+            "login",
+            "items",
+            "items redirected"
+          ],
+          "sessions": [
+            "reader"
+          ],
+          "arrivals": "sessions",
+          "requests": [
+            {
+              "label": "login",
+              "number": 0,
+              "step": {
+                "session": "reader",
+                "step": 1,
+                "of": 2,
+                "think": null
+              },
+              "request": "POST /login HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\na=b",
+              "capture": [
+                "token from json:/token"
+              ],
+              "redirects": 0
+            }
+          ]
+        }
+    "#]]
+    .assert_eq(&output::json(&document(&mix, &shown[..1])));
 }

@@ -269,5 +269,25 @@ fn sessions_and_labels_have_lines_of_their_own() {
     };
     let long = "GET /a/very/long/path/that/has/no/label/of/its/own";
     load.labels = ["login", long].map(|name| (name.to_owned(), group.clone())).into();
-    check(&load, expect![[""]]);
+    check(
+        &load,
+        expect![[r#"
+        offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
+        sessions asked 1,000/s · 10,000 started · 9,985 complete · 10 ended by a failure · 5 unfinished · p50 1.05 ms · p99 20.0 ms
+          8 ended at `login`: capture, token from json:/token: not in the response
+          2 ended before a request: cut off
+        arrivals are sessions: a first step counts from its intended start, each later one from the response before it and the think time
+
+                          p50         p90         p99       p99.9      p99.99         max
+        response      1.05 ms     1.05 ms     20.0 ms     20.0 ms   (20.0 ms)     20.0 ms   counted from the intended start
+        service       1.04 ms     1.04 ms     19.0 ms     19.0 ms   (19.0 ms)     19.0 ms   counted from the sending
+        lateness      1.20 µs     1.20 µs      900 µs      900 µs    (900 µs)      900 µs   the generator's own part
+
+        label                            completed    failed          p50          p99
+        GET /a/very/long/path/that/h…       10,000         8      1.05 ms      20.0 ms
+        login                               10,000         8      1.05 ms      20.0 ms
+
+        valid. p99.9 rests on 20 requests: run 50.0 s for 100.
+    "#]],
+    );
 }

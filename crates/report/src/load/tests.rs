@@ -389,7 +389,7 @@ fn several_labels_have_a_panel_each_and_sessions_a_table() {
     for expected in [
         "Response time by label",
         "All panels have the same axes.",
-        "Open loop: sessions begin by the clock, 20/s of them",
+        "Open loop: sessions begin by the clock, 20.0/s of them",
         "token from json:/token: not in the response",
     ] {
         assert!(text.contains(expected), "{expected} is not in {text}");

@@ -131,7 +131,7 @@ impl Directory {
     /// can be kept nowhere does not begin.
     pub fn check_place(path: &Path) -> Result<(), Error> {
         let mut place = path;
-        while !regular::is_there(place) && place != regular::folder_of(place) {
+        while fs::symlink_metadata(place).is_err() && place != regular::folder_of(place) {
             place = regular::folder_of(place);
         }
         if !place.is_dir() {

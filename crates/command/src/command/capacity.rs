@@ -112,9 +112,6 @@ pub(crate) struct Capacity {
     pub(crate) save: Option<PathBuf>,
     #[command(flatten, next_help_heading = "Results")]
     pub(crate) out: Out,
-    /// Print the answer as one JSON document
-    #[arg(long, help_heading = "Results")]
-    pub(crate) json: bool,
     #[command(flatten, next_help_heading = "Results")]
     pub(crate) watched: Watched,
 }
@@ -141,7 +138,7 @@ pub(crate) fn capacity(arguments: &Capacity) -> Result<Exit, Failure> {
     let ended = watched(&arguments.watched, |host, backends, progress| {
         experiment::run(&resolved, out(&arguments.out), host, backends, progress)
     })?;
-    conclude(ended, arguments.json)
+    conclude(ended, arguments.watched.json)
 }
 
 fn asked(arguments: &Capacity) -> anyhow::Result<Asked> {

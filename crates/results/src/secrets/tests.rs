@@ -76,7 +76,7 @@ fn secrets_are_recognised_in_requests_documents_and_command_lines() {
             r#"{"Authorization": "Basic dTpw", "b": 1}"#,
             r#"{"Authorization": "Basic (redacted)", "b": 1}"#,
         ),
-        ("{'Proxy-Authorization': 'x y'}", "{'Proxy-Authorization': 'x (redacted)'}"),
+        ("{'Proxy-Authorization': 'x y'}", "{'Proxy-Authorization': '(redacted)'}"),
         ("http://u:pw@h:1/p?q a", "http://u:(redacted)@h:1/p?q a"),
         ("postgres://u:p@w@h", "postgres://u:(redacted)@h"),
         ("http://user@h/a:b@c", "http://user@h/a:b@c"),

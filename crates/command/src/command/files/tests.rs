@@ -213,7 +213,7 @@ fn a_page_stands_beside_the_first_file_unless_it_is_named() {
     let refused = error(report::report(&[Path::new("/dev/null").to_owned()], &says, None));
     assert_eq!(refused, "/dev/null is not a regular file: name the page by --out FILE.html");
     let refused = error(report::report(&[a], &says, Some(folder.path())));
-    assert!(refused.ends_with("it is a folder"), "{refused}");
+    assert!(refused.ends_with("it is a folder; name a file in it"), "{refused}");
 }
 
 #[test]

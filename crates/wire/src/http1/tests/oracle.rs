@@ -402,7 +402,7 @@ fn heads_are_taken_as_httparse_takes_them() {
             // skips empty lines before a head.
             (
                 Ok(httparse::Status::Complete(_)),
-                Some(Err(Malformed::ContentLength | Malformed::Upgrade)),
+                Some(Err(Malformed::ContentLength | Malformed::Upgrade | Malformed::TwoFramings)),
             ) => refused += 1,
             (Ok(httparse::Status::Complete(_)), Some(Err(Malformed::Head))) => {
                 let is_low = theirs.code.is_some_and(|code| code < 100);

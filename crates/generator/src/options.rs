@@ -177,7 +177,7 @@ pub struct Load {
     /// The body of every request, from a file
     #[arg(long, value_name = "FILE", conflicts_with = "body", help_heading = "What")]
     pub(crate) body_file: Option<PathBuf>,
-    /// Weighted requests, one JSON object a line, and sessions of users who log in first
+    /// Weighted requests and sessions of users, one JSON object a line
     ///
     /// Placeholders in them are for example {{int 1 100}} or {{row.name}}; `benchwright mix check` shows the
     /// requests
@@ -279,12 +279,13 @@ pub struct Load {
     /// Random seed: the same seed gives the same intended times and the same choices of a script
     #[arg(long, default_value_t = 1, help_heading = "How")]
     pub(crate) seed: u64,
-    /// Objectives: 10ms for the p99, or p99<=10ms,failures<=0.1%, or login.p99<=10ms of a label
+    /// Objectives: 10ms for the p99, or p99<=10ms,failures<=0.1%
     ///
     /// A request that fails or takes longer is over the limit. A missed SLO exits with 1, slower
     /// responses are not goodput, and a tighter SLO allows less lateness of the generator. Without an
     /// objective on failures, a load of which most requests that ended failed exits with 1, unless a
-    /// disturbance may have failed them. With a label before it, an objective is of these requests
+    /// disturbance may have failed them. With a label before it, an objective is of these requests:
+    /// login.p99<=10ms
     #[arg(long, value_name = "OBJECTIVES", value_delimiter = ',', help_heading = "Results")]
     pub(crate) slo: Vec<Slo>,
     /// End the load as soon as so many requests are over a limit that the SLO is missed whatever

@@ -13,7 +13,7 @@ use results::secrets::{self, ENV};
 use wire::url::{self, Destination};
 
 use crate::experiment;
-use crate::spec::{self, Growth, Literal, Resolved, SpecError};
+use crate::spec::{self, Growth, Literal, Resolved, SpecError, quoted};
 
 #[cfg(test)]
 mod tests;
@@ -399,23 +399,6 @@ fn in_folder(path: &Path, folder: &Path) -> PathBuf {
         true => path.to_owned(),
         false => std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
     }
-}
-
-/// Returns a text as YAML: in the quotes of JSON, and with the characters written out that YAML does not have.
-fn quoted(text: &str) -> String {
-    let json = serde_json::to_string(text).expect("it is a text");
-    let is_absent = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
-    };
-    let mut quoted = String::new();
-    for c in json.chars() {
-        match is_absent(c) {
-            true => quoted += &format!("\\u{:04x}", u32::from(c)),
-            false => quoted.push(c),
-        }
-    }
-    quoted
 }
 
 fn written(asked: &Asked, parts: &Parts, kept: &Kept, choice: &Choice, budget: bool) -> String {

@@ -36,6 +36,7 @@ pub use monitor::{Monitor, Prometheus, duration};
 pub use pace::{Arrivals, Shape, Think};
 pub use phases::{CoolDown, Measure, Phases, UntilIdle, UntilSteady, WarmUp};
 pub use questions::{Cell, Factor, Level, Named, Question, questions};
+pub(crate) use read::quoted;
 pub use repeat::{Between, Budget, Order, Repeat, Reset, Until};
 pub use roles::{BackendKind, Cluster, Generator, LOAD, Role, Roles, SUT, Where};
 pub use scaling::ScalingLaw;

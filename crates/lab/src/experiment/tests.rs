@@ -860,7 +860,7 @@ fn a_run_lacks_a_trial_of_which_a_file_cannot_be_read_until_it_was_measured_agai
         ["unread", "validity"].map(|about| of(about).map(|sentence| sentence.text.clone()).unwrap())
     };
     let [unread, validity] = about(&crate::explanation::of_run(&answer));
-    assert_eq!((&*unread, &*validity), (why, "2 of 3 trials valid, 1 not"));
+    assert_eq!((&*unread, &*validity), (why, "2 of 3 trials valid; not valid: trial 2"));
     let [unread, validity] = about(&crate::explanation::of_trial(&answer, 2).unwrap());
     assert_eq!(unread, why);
     assert!(validity.starts_with("not valid: a file of it cannot be read any more"), "{validity}");

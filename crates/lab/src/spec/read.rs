@@ -65,7 +65,7 @@ impl Lines {
                 for (name, value) in fields {
                     let dot = if path.is_empty() { "" } else { "." };
                     let field = format!("{path}{dot}{name}");
-                    self.line(&format!("{}:", Value::from(name.as_str())), &field, Some(path));
+                    self.line(&format!("{}:", quoted(name)), &field, Some(path));
                     self.write(value, &field);
                     self.line(",", &field, None);
                 }
@@ -80,7 +80,10 @@ impl Lines {
                 }
                 self.line("]", path, None);
             }
-            scalar => self.line(&scalar.to_string(), path, None),
+            Value::String(text) => self.line(&quoted(text), path, None),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {
+                self.line(&value.to_string(), path, None)
+            }
         }
     }
 
@@ -100,6 +103,23 @@ impl Lines {
         };
         path.clone()
     }
+}
+
+/// Returns a text as YAML: in the quotes of JSON, and with the characters written out that YAML does not have.
+pub(crate) fn quoted(text: &str) -> String {
+    let json = serde_json::to_string(text).expect("it is a text");
+    let is_absent = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+    };
+    let mut quoted = String::new();
+    for c in json.chars() {
+        match is_absent(c) {
+            true => quoted += &format!("\\u{:04x}", u32::from(c)),
+            false => quoted.push(c),
+        }
+    }
+    quoted
 }
 
 pub(super) fn options() -> serde_saphyr::Options {

@@ -704,6 +704,24 @@ fn settings_apply_after_the_profile_and_words_stay_words() {
 }
 
 #[test]
+fn a_text_with_any_character_survives_a_setting_and_the_copy_of_the_spec() {
+    let body = "\t\u{7f}\u{85}\u{2028}\u{feff}\u{1F600}\r\n'\"\\";
+    let json = serde_json::to_string(body).unwrap().replace('\u{7f}', "\\u007f");
+    let json = json
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{85}', "\\u0085")
+        .replace('\u{feff}', "\\ufeff");
+    let text = spec("").replace("get: /", &format!("method: POST, path: /, body: {json}"));
+    let resolved = read(&text, None, &["seed=4"]).unwrap();
+    let body_of = |resolved: &Resolved| {
+        serde_json::to_value(&resolved.spec.workload).unwrap()["body"].as_str().map(str::to_owned)
+    };
+    assert_eq!(body_of(&resolved).as_deref(), Some(body));
+    let again = read(&resolved.to_yaml(), None, &[]).unwrap();
+    assert_eq!(body_of(&again).as_deref(), Some(body));
+}
+
+#[test]
 fn a_setting_names_an_item_of_a_list_by_its_place() {
     let text = spec("slo: [{metric: p99, max: 9ms}, {metric: failures, max: 1%}]\n");
     let resolved = read(&text, None, &["slo.0.max=7ms"]).unwrap();

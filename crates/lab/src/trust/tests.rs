@@ -26,9 +26,9 @@ fn only_regular_files_of_ours_are_read() {
 
     // Opening a FIFO would wait for a writer.
     nix::unistd::mkfifo(&path("fifo"), Mode::S_IRWXU).unwrap();
-    assert_eq!(refused(&path("fifo")), "it is not a regular file");
+    assert_eq!(refused(&path("fifo")), "not a regular file");
     std::os::unix::fs::symlink(path("good"), path("link")).unwrap();
-    assert_eq!(refused(&path("link")), "it is a link, not a regular file");
+    assert_eq!(refused(&path("link")), "a link, not a regular file");
     fs::write(path("shared"), "text").unwrap();
     fs::set_permissions(path("shared"), fs::Permissions::from_mode(0o666)).unwrap();
     assert_eq!(refused(&path("shared")), "others may change it");

@@ -66,10 +66,10 @@ fn runs_are_listed_and_what_is_hostile_is_skipped_with_its_reason() {
     let skipped = skipped.map(|skipped| format!("{}: {}\n", name(&skipped.directory), skipped.why));
     expect![[r#"
         broken: cannot be read: EOF while parsing an object at line 1 column 1
-        led: it is a link, not a regular file
+        led: a link, not a regular file
         link: it is a link; list the folder that it leads to
         long: answer.json is longer than 64 MiB
-        waits: it is not a regular file
+        waits: not a regular file
     "#]]
     .assert_eq(&skipped.collect::<String>());
     assert_eq!(listing.not_read, 0);

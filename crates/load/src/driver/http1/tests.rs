@@ -108,16 +108,16 @@ fn codings_and_lengths_determine_where_a_response_ends() {
         (format!("{CHUNKED}\r\n3\r\nabc"), "reset 200 Continue"),
         (format!("{CHUNKED}\r\nx\r\n"), "malformed 200 Close"),
         // An intermediary may have misread a response with both fields.
-        (format!("{CHUNKED}Content-Length: 5\r\n\r\n{chunks}\r\n"), "ok 200 Close"),
+        (format!("{CHUNKED}Content-Length: 5\r\n\r\n{chunks}\r\n"), "malformed 0 Close"),
         (with("Transfer-Encoding: gzip, chunked\r\n", "0\r\n\r\n"), "ok 200 Continue"),
         (
             with("Transfer-Encoding: gzip\r\nTransfer-Encoding: Chunked\r\n", "0\r\n\r\n"),
             "ok 200 Continue",
         ),
-        // A body in any other coding lasts until the connection ends, even with a length.
+        // A body in any other coding lasts until the connection ends.
         (with("Transfer-Encoding: gzip\r\n", "zzz"), "ok 200 Continue"),
         (with("Transfer-Encoding: chunked, gzip\r\n", "0\r\n\r\n"), "ok 200 Continue"),
-        (with("Transfer-Encoding: gzip\r\nContent-Length: 9\r\n", "zzz"), "ok 200 Continue"),
+        (with("Transfer-Encoding: gzip\r\nContent-Length: 9\r\n", ""), "malformed 0 Close"),
         (with("", "until the end"), "ok 200 Continue"),
         (with("", ""), "ok 200 Continue"),
         (with("Content-Length: 2\r\nContent-Length: 2\r\n", "ok"), "ok 200 Continue"),

@@ -7,6 +7,11 @@ use expect_test::{Expect, expect};
 use measure::{Histogram, Random};
 use results::{Load, Times, times};
 
+use measure::Nanos;
+use results::Foreign;
+use results::foreign::Loop;
+use results::printed::Since;
+
 use super::*;
 
 mod formats;

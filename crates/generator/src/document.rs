@@ -193,7 +193,7 @@ fn pacing(plan: &Plan) -> document::Pacing {
     }
 }
 
-/// What the arrivals of an open loop are: requests, unless a mix makes them sessions.
+/// Returns the kind of the arrivals of an open loop: requests, unless a mix makes them sessions.
 fn arrivals(plan: &Plan) -> Option<sessions::Arrivals> {
     match (&plan.pacing, plan.arrivals) {
         (Pacing::Closed { .. }, _) => None,

@@ -73,7 +73,7 @@ pub(crate) struct MixFile {
     text: String,
     data: Option<Arc<Data>>,
     labels: Vec<String>,
-    /// What arrivals are, if its requests belong to sessions.
+    /// The kind of its arrivals, if its requests belong to sessions.
     arrivals: Option<Arrivals>,
 }
 

@@ -36,7 +36,7 @@ struct Capture {
     /// The name and the source.
     text: String,
     from: From,
-    /// What may go wrong, in words that live as long as the process.
+    /// The ways to fail, in words that live as long as the process.
     missing: &'static str,
     long: &'static str,
     unfit: &'static str,

@@ -37,7 +37,7 @@ pub(crate) struct Entry {
     host: String,
 }
 
-/// What a request needs to follow redirects.
+/// The parts that a request needs to follow redirects.
 #[derive(Debug)]
 pub(crate) struct Follows {
     pub(crate) most: u8,

@@ -41,7 +41,7 @@ pub(crate) struct Setter<'a> {
     pub(crate) now: u64,
 }
 
-/// What the value of a `Set-Cookie` field says.
+/// The parsed value of a `Set-Cookie` field.
 #[derive(Debug, PartialEq)]
 struct Set<'a> {
     name: &'a [u8],

@@ -82,6 +82,7 @@ mod check;
 mod data;
 mod entry;
 mod error;
+mod interned;
 mod jar;
 mod journeys;
 mod json;
@@ -96,9 +97,6 @@ mod template;
 mod workload;
 mod zipf;
 
-use std::collections::BTreeSet;
-use std::sync::Mutex;
-
 pub use check::Checks;
 pub use data::{Data, MOST_DATA_BYTES};
 pub use error::Error;
@@ -109,17 +107,4 @@ pub use source::Source;
 pub use template::Clock;
 pub use workload::{Checked, Mixed, Pool};
 
-/// Returns a text that lives as long as the process, so that a request can carry it without a copy. Equal
-/// texts are kept once; there are as many as the workload has rules.
-fn interned(text: &str) -> &'static str {
-    static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut texts = TEXTS.lock().expect("no holder of the lock panics");
-    match texts.get(text) {
-        Some(known) => known,
-        None => {
-            let text: &'static str = text.to_owned().leak();
-            texts.insert(text);
-            text
-        }
-    }
-}
+use interned::interned;

@@ -1,4 +1,4 @@
-//! What the lines of a mix have to do with each other: which requests are steps of sessions, and which
+//! The relations between the lines of a mix: which requests are steps of sessions, and which
 //! values these capture.
 
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use crate::line::{Line, Text, Written};
 /// The maximum number of different values that the sessions of a mix capture.
 pub(crate) const MOST_NAMES: usize = 32;
 
-/// What has to be known of all lines before one is compiled.
+/// The facts of all lines that have to be known before one is compiled.
 #[derive(Debug, Default)]
 pub(crate) struct Outline {
     pub(crate) captured: Vec<String>,

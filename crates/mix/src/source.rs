@@ -1,4 +1,4 @@
-//! What a mix is read from.
+//! The source from which a mix is read.
 
 use std::io;
 use std::sync::Arc;

@@ -22,7 +22,7 @@ pub(crate) struct Sessions {
     /// lines.
     pub(crate) journeys: Vec<Journey>,
     pub(crate) captured: Vec<String>,
-    /// What each captured value has to be.
+    /// The requirements on each captured value.
     pub(crate) needs: Vec<Needs>,
     pub(crate) arrivals: Arrivals,
 }

@@ -10,7 +10,6 @@ use crate::failing::Tally;
 use crate::failure::Failure;
 use crate::little::Little;
 use crate::load::{Load, Pacing};
-use crate::metric::Metric;
 use crate::slo;
 use crate::times::Times;
 
@@ -283,15 +282,6 @@ impl OfLabel {
             }
         });
         labels.collect()
-    }
-
-    /// Returns a percentile of the response time, if it is kept by label.
-    pub fn time_ns(&self, metric: Metric) -> Option<u64> {
-        match metric {
-            Metric::P50 => self.p50_ns,
-            Metric::P99 => self.p99_ns,
-            _ => None,
-        }
     }
 }
 

@@ -51,7 +51,7 @@ pub struct Load {
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub failures: Vec<Failure>,
     pub pacing: Pacing,
-    /// What the arrivals of an open loop are. Absent in a closed loop, and in earlier documents, where they
+    /// The kind of the arrivals of an open loop. Absent in a closed loop, and in earlier documents, where they
     /// are requests.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub arrivals: Option<Arrivals>,

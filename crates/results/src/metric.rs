@@ -8,7 +8,7 @@ use measure::quantity::grouped;
 use measure::{Nanos, Quantile};
 use serde::{Deserialize, Serialize};
 
-use crate::journal::{Delivery, Observed};
+use crate::journal::{Delivery, Observed, OfLabel};
 
 /// A figure of a trial, or of a search.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
@@ -240,5 +240,16 @@ impl TryFrom<String> for Metric {
 
     fn try_from(name: String) -> Result<Metric, String> {
         name.parse()
+    }
+}
+
+impl OfLabel {
+    /// Returns a percentile of the response time, if it is kept by label.
+    pub fn time_ns(&self, metric: Metric) -> Option<u64> {
+        match metric {
+            Metric::P50 => self.p50_ns,
+            Metric::P99 => self.p99_ns,
+            _ => None,
+        }
     }
 }

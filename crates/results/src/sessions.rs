@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::times::Times;
 
-/// What the arrivals of an open loop are.
+/// The kind of the arrivals of an open loop.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arrivals {

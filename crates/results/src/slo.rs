@@ -24,7 +24,7 @@ pub enum Slo {
     OfLabel { label: Label, limit: Limit },
 }
 
-/// What an objective limits, whichever requests it is about.
+/// The limit of an objective, whichever requests it is about.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
     ResponseTime { quantile: Quantile, max: Nanos },

@@ -830,7 +830,7 @@ fn a_run_whose_budget_was_too_small_goes_on_with_a_larger_one_and_with_nothing_e
     assert_eq!(contents(&path), contents(&large));
 }
 
-/// What nobody can check any more is no evidence; a run that goes on measures it again.
+/// A file that nobody can check any more is no evidence; a run that goes on measures it again.
 #[test]
 fn a_run_lacks_a_trial_of_which_a_file_cannot_be_read_until_it_was_measured_again() {
     let text = SWEEP.replace("open}", "open, rate: 100/s}");

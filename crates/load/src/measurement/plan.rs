@@ -23,7 +23,7 @@ pub struct Plan {
     /// The pools of each target one after the other, the same number for each. Shards take them in turn.
     pub pools: Vec<Pool>,
     pub pacing: Pacing,
-    /// What the arrivals of an open loop are if the requests belong to sessions.
+    /// The kind of the arrivals of an open loop if the requests belong to sessions.
     pub arrivals: Option<Arrivals>,
     /// The number of requests after which the load ends.
     pub requests: Option<u64>,

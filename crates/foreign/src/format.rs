@@ -1,10 +1,11 @@
 //! The parts that a format has, and what all of them need.
 
-use std::io::{BufRead, Read};
+use std::io::BufRead;
 
 use measure::Nanos;
 use results::foreign::{Facts, Limit, Loop};
 use results::printed::Since;
+use results::regular;
 
 use crate::head::Head;
 
@@ -81,13 +82,7 @@ pub(crate) struct Found {
 
 /// Reads a document that is small, or wrong.
 pub(crate) fn document(input: &mut dyn BufRead) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    let most = MOST_OF_DOCUMENT;
-    input.take(most + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    match bytes.len() as u64 <= most {
-        true => Ok(bytes),
-        false => Err(format!("it is longer than {} MiB", most >> 20)),
-    }
+    regular::read_bounded(input, MOST_OF_DOCUMENT).map_err(|error| error.to_string())
 }
 
 pub(crate) fn text(input: &mut dyn BufRead) -> Result<String, String> {

@@ -11,7 +11,7 @@ use results::answer::{
     Estimate, Level, Repeated, SCHEMA, Search, Verdict, add_intervals, failing_in_words,
     failing_strands, validity_in_words,
 };
-use results::at_load::{self, AtLoad};
+use results::at_load;
 use results::comparison::{Compared, Comparison, MARGIN, Verdict as Outcome};
 use results::found::{Found, Spread};
 use results::journal::Entry;
@@ -252,13 +252,11 @@ fn concluded(
 fn found(search: &Search, slo: Option<&str>, journal: &[Entry]) -> String {
     let Search { maximum_throughput: maximum, capacity, .. } = search;
     let rate = |per_s: f64| format!("{}/s", grouped(per_s));
-    let shows = |load: &AtLoad<'_>| {
-        let trial = capacity.as_ref().map(|capacity| capacity.trial);
-        search.fixed || load.attempts.iter().any(|entry| Some(entry.trial) == trial)
-    };
-    let load = at_load::by_load(journal).into_iter().find(shows);
-    let but = load.and_then(|load| Some(format!(", but {}", load.too_few_in_words()?)));
-    let but = but.unwrap_or_default();
+    let too_few = capacity.as_ref().and_then(|capacity| {
+        let load = at_load::by_load(journal).into_iter().find(|load| load.has(capacity.trial))?;
+        load.too_few_in_words()
+    });
+    let but = too_few.map(|words| format!(", but {words}")).unwrap_or_default();
     if search.fixed {
         return match maximum {
             Some(maximum) => {

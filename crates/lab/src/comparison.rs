@@ -438,7 +438,9 @@ fn censored_in_words(compared: &Compared) -> String {
     let nothing = [(compared.median_a, "A"), (compared.median_b, "B")];
     let nothing = nothing.into_iter().find_map(|(median, arm)| median.is_none().then_some(arm));
     let is_missed = |median: Option<Found>| {
-        median.is_some_and(|found| matches!(found, Found::Bounds { at_least: None, .. }))
+        median.is_some_and(|found| {
+            matches!(found, Found::Bounds { at_least: None, at_most: Some(_) })
+        })
     };
     match (verdict, nothing) {
         (Verdict::Undecided, None)

@@ -62,8 +62,8 @@ impl Ended {
             Some(entry) => format!("after trial {}", entry.trial),
             None => format!("in the first trial of about {}", self.most_trials),
         };
-        let directory = shell::word(&self.directory.display().to_string());
-        format!("interrupted {reached} · everything is stopped · benchwright resume {directory}")
+        let resume = shell::resume(&self.directory.display().to_string(), &[]);
+        format!("interrupted {reached} · everything is stopped · {resume}")
     }
 }
 

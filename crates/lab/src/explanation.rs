@@ -290,9 +290,7 @@ fn of_searched(search: &Search, trials: &[&Entry]) -> Vec<Sentence> {
         let loads = at_load::by_load(trials.iter().copied());
         let rate = grouped(capacity.rate_per_s);
         let mut text = format!("{rate}/s is the highest load with {}", capacity.slo);
-        let has_trial =
-            |load: &&AtLoad<'_>| load.attempts.iter().any(|entry| entry.trial == capacity.trial);
-        if let Some(met) = loads.iter().find(has_trial) {
+        if let Some(met) = loads.iter().find(|load| load.has(capacity.trial)) {
             text += &format!(": {}", met.in_words(MOST_LISTED));
         }
         if let Some(rate) = capacity.missed_at_per_s {

@@ -79,9 +79,7 @@ pub struct Answer {
 impl Answer {
     /// Returns the command with which a run in this directory goes on, if it has no answer and can find one.
     pub fn go_on(&self, directory: &str) -> Option<String> {
-        let words = self.resume.as_ref()?.iter().map(|word| format!(" {word}"));
-        let directory = shell::word(directory);
-        Some(format!("benchwright resume {directory}{}", words.collect::<String>()))
+        self.resume.as_ref().map(|words| shell::resume(directory, words))
     }
 
     /// Returns true if the answer counts a trial of which a file cannot be read any more.

@@ -232,6 +232,11 @@ impl<'a> AtLoad<'a> {
         }
     }
 
+    /// Returns true if this trial is one of them.
+    pub fn has(&self, trial: u32) -> bool {
+        self.attempts.iter().any(|entry| entry.trial == trial)
+    }
+
     /// Returns why all trials together cannot decide an objective, however fast the answers were.
     pub fn too_few_in_words(&self) -> Option<String> {
         let each: Vec<&[Judged]> = self.evidence().map(|(entry, _)| &entry.slo[..]).collect();

@@ -33,7 +33,7 @@ use crate::environment::Environment;
 use crate::journal::Entry;
 use crate::load::Load;
 use crate::manifest::{Manifest, VERSION};
-use crate::{digest, regular, version1};
+use crate::{digest, regular, shell, version1};
 
 pub use writer::Writer;
 
@@ -505,12 +505,11 @@ impl Directory {
         let text = regular::plain(error);
         match regular::remedy(error) {
             Some(remedy) => {
+                let resume = shell::resume(&self.path.display().to_string(), &[]);
                 let journal = fs::metadata(self.path.join("journal.jsonl"));
                 let problem = match journal.is_ok_and(|journal| 0 < journal.len()) {
                     true => format!(
-                        "{text}; the finished trials are safe: {remedy}, and go on with `benchwright resume \
-                         {}`",
-                        self.path.display()
+                        "{text}; the finished trials are safe: {remedy}, and go on with `{resume}`"
                     ),
                     false => format!("{text}; no trial was finished: {remedy}, and run it again"),
                 };

@@ -77,14 +77,22 @@ pub fn read_input(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 }
 
 fn read_to(file: File, most: u64) -> io::Result<Vec<u8>> {
-    let too_long = || io::Error::other(format!("it is longer than {} MiB", most >> 20));
     // Before anything is read: a file without contents may be long, too.
-    if most < file.metadata()?.len() {
-        return Err(too_long());
+    match most < file.metadata()?.len() {
+        true => Err(too_long(most)),
+        false => read_bounded(file, most),
     }
+}
+
+/// Reads all that follows, of at most so many bytes.
+pub fn read_bounded(input: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    file.take(most + 1).read_to_end(&mut bytes)?;
-    if most < bytes.len() as u64 { Err(too_long()) } else { Ok(bytes) }
+    input.take(most + 1).read_to_end(&mut bytes)?;
+    if most < bytes.len() as u64 { Err(too_long(most)) } else { Ok(bytes) }
+}
+
+fn too_long(most: u64) -> io::Error {
+    io::Error::other(format!("it is longer than {} MiB", most >> 20))
 }
 
 /// Reads a text likewise.

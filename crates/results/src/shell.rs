@@ -14,6 +14,12 @@ pub fn line<S: AsRef<str>>(words: &[S]) -> String {
     words.iter().map(|one| word(one.as_ref())).collect::<Vec<_>>().join(" ")
 }
 
+/// Returns the command with which the run in a directory goes on.
+pub fn resume(directory: &str, further: &[String]) -> String {
+    let command = ["benchwright", "resume", directory].into_iter();
+    line(&command.chain(further.iter().map(String::as_str)).collect::<Vec<&str>>())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -22,5 +28,7 @@ mod tests {
     fn words_are_quoted_where_a_shell_needs_it() {
         assert_eq!(word("results/a-1"), "results/a-1");
         assert_eq!(line(&["a b", "it's $HOME", "", "x"]), r"'a b' 'it'\''s $HOME' '' x");
+        let set = ["--set".to_owned(), "budget.trials=8".to_owned()];
+        assert_eq!(resume("my run", &set), "benchwright resume 'my run' --set budget.trials=8");
     }
 }

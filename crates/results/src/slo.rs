@@ -204,8 +204,10 @@ pub fn sums(loads: &[&[Judged]]) -> Vec<Sum> {
 pub fn too_few_in_words(loads: &[&[Judged]]) -> Option<String> {
     let cannot_decide = |sum: &Sum| sum.slo.decide(0, 0, sum.of).0 == Verdict::Undecided;
     let sums = sums(loads);
-    let Sum { slo, of, .. } =
-        sums.iter().all(|sum| sum.met).then(|| sums.into_iter().find(cannot_decide))??;
+    if sums.iter().any(|sum| !sum.met) {
+        return None;
+    }
+    let Sum { slo, of, .. } = sums.into_iter().find(cannot_decide)?;
     let (all, are) = (requests(of), if of == 1 { "is" } else { "are" });
     Some(format!("{all} {are} too few to decide {} at {}", slo.metric(), Share(CONFIDENCE)))
 }

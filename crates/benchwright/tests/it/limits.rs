@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use nix::unistd::geteuid;
 
-use crate::support::{Ran, Scratch, Server, benchwright, run_while};
+use crate::support::{QUEUE, Ran, Scratch, Server, benchwright, run_while};
 
 const SPEC: &str = "\
 name: limits
@@ -64,16 +64,6 @@ fn few_processes_are_a_sentence_and_not_a_panic() {
     assert!(0 < refused, "a limit of one process stops nothing here");
     server.end();
 }
-
-const QUEUE: &str = "
-name: queue
-where: {backend: simulated}
-simulated: {service_time: 1ms}
-workload: {get: /}
-load: {model: open, rate: 100/s}
-phases: {warm_up: {fixed: 100ms}, measure: {time: 500ms}, drain: 100ms}
-repeat: {trials: 3}
-";
 
 /// The kernel would end the process by SIGXFSZ, which says nothing.
 #[test]

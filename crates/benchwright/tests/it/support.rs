@@ -384,6 +384,17 @@ pub(crate) fn skip(test: &str, needs: &str) {
     }
 }
 
+/// Three trials of a simulated queue: the shortest run that has several.
+pub(crate) const QUEUE: &str = "
+name: queue
+where: {backend: simulated}
+simulated: {service_time: 1ms}
+workload: {get: /}
+load: {model: open, rate: 100/s}
+phases: {warm_up: {fixed: 100ms}, measure: {time: 500ms}, drain: 100ms}
+repeat: {trials: 3}
+";
+
 /// A temporary folder of a test; everything that the test starts has its temporary files in it.
 pub(crate) struct Scratch {
     folder: tempfile::TempDir,

@@ -5,17 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{Scratch, machine, run_while};
-
-const SPEC: &str = "
-name: queue
-where: {backend: simulated}
-simulated: {service_time: 1ms}
-workload: {get: /}
-load: {model: open, rate: 100/s}
-phases: {warm_up: {fixed: 100ms}, measure: {time: 500ms}, drain: 100ms}
-repeat: {trials: 3}
-";
+use crate::support::{QUEUE, Scratch, machine, run_while};
 
 /// Puts something else in the place of a file.
 fn replace(path: &Path, by: &str) {
@@ -32,7 +22,7 @@ fn replace(path: &Path, by: &str) {
 fn every_command_names_a_trial_of_which_a_file_cannot_be_read() {
     let _machine = machine();
     let scratch = Scratch::new();
-    scratch.file("queue.yaml", SPEC);
+    scratch.file("queue.yaml", QUEUE);
     let ran = |arguments: &[&str]| run_while(scratch.benchwright().args(arguments), |_| {});
     for out in ["kept", "changed"] {
         let ran = ran(&["run", "queue.yaml", "--out", out]);

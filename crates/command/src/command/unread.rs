@@ -1,6 +1,7 @@
 //! The files of a results directory that cannot be read any more: every command that reads one names them.
 
 use lab::past::Past;
+use results::shell;
 
 use console::output::{self, Exit};
 
@@ -14,9 +15,9 @@ pub(super) fn lines(directory: &str, unread: &[String]) -> Vec<String> {
     let line = |text: &String| format!("! {directory}: {text}");
     let mut lines: Vec<String> = unread.iter().map(line).collect();
     if !unread.is_empty() {
+        let resume = shell::resume(directory, &[]);
         lines.push(format!(
-            "  such a trial does not count; put the file back, or measure it again with `benchwright resume \
-             {directory}`"
+            "  such a trial does not count; put the file back, or measure it again with `{resume}`"
         ));
     }
     lines

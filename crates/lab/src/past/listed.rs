@@ -7,9 +7,9 @@ use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
-use results::Directory;
 use results::answer::{Answer, Verdict, validity_in_words};
 use results::manifest::{Manifest, State};
+use results::{Directory, shell};
 use serde::Serialize;
 
 use crate::host::dated;
@@ -145,7 +145,7 @@ fn run(path: &Path, left: &mut u64) -> Result<Run, String> {
 fn of(directory: String, manifest: Manifest, answer: Option<Answer>) -> Run {
     let Manifest { experiment, about, slo, started_unix_s, state, .. } = manifest;
     let slo = (!slo.is_empty()).then(|| results::slo::in_words(&slo));
-    let resume = || format!("benchwright resume {directory}");
+    let resume = || shell::resume(&directory, &[]);
     let interrupted = |verdict: Verdict| (verdict == Verdict::Interrupted).then(resume);
     let (verdict, go_on) = match (&answer, state) {
         (Some(answer), _) => {

@@ -24,7 +24,7 @@ fuzz_target!(|text: &str| {
 });
 
 fn make(mix: &Arc<Mix>) {
-    let pool = Pool { seed: 1, target: 0, connections_before: 0 };
+    let pool = Pool { seed: 1, target: 0, connections_before: 0, is_tls: false };
     let clock = || 1_700_000_000_000;
     let mut workload: Box<dyn HttpWorkload> = match mix.has_sessions() {
         true => Box::new(Journeys::new(mix, pool, clock)),

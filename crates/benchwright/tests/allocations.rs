@@ -281,7 +281,7 @@ fn a_mix_allocates_nothing() {
             body_file: &|_| unreachable!("no line names a file"),
         };
         let mix = Arc::new(Mix::read(&source).unwrap());
-        let pool = mix::Pool { seed: 1, target: 0, connections_before: 0 };
+        let pool = mix::Pool { seed: 1, target: 0, connections_before: 0, is_tls: false };
         Box::new(Mixed::new(&mix, pool, || 0))
     });
 }

@@ -21,6 +21,7 @@ use script::{
 };
 
 use wire::http1::{check_field, check_fields, check_method, check_request};
+use wire::url::Scheme;
 
 use crate::events::EventOptions;
 use crate::plan::question;
@@ -179,7 +180,8 @@ impl Workload {
                 let mut connections_before = plan.connections_before;
                 Ok(each(plan, |target, connections| {
                     let (seed, number) = (*seed, target as u32);
-                    let pool = mix::Pool { seed, target: number, connections_before };
+                    let is_tls = targets[target].scheme == Scheme::Https;
+                    let pool = mix::Pool { seed, target: number, connections_before, is_tls };
                     connections_before += connections as u32;
                     match mixes[target].has_sessions() {
                         true => Box::new(Journeys::new(&mixes[target], pool, milliseconds)),

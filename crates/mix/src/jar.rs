@@ -3,6 +3,7 @@
 //! `Secure` and `HttpOnly` change nothing: a cookie goes back to the target that set it, whatever the
 //! scheme of its URL. Nothing here reads a clock.
 
+use std::net::Ipv4Addr;
 use std::ops::Range;
 
 #[cfg(test)]
@@ -187,10 +188,13 @@ fn matches_path(path: &[u8], of_cookie: &[u8]) -> bool {
     rest.is_empty() || of_cookie.ends_with(b"/") || rest.starts_with(b"/")
 }
 
+/// RFC 6265 §5.1.3: the domains above a name match it; an address has none.
 fn matches_domain(host: &str, domain: &[u8]) -> bool {
+    let is_name = host.parse::<Ipv4Addr>().is_err() && !host.starts_with('[');
     let host = host.as_bytes();
     let Some(before) = host.len().checked_sub(domain.len()) else { return false };
-    host[before..].eq_ignore_ascii_case(domain) && (before == 0 || host[before - 1] == b'.')
+    host[before..].eq_ignore_ascii_case(domain)
+        && (before == 0 || is_name && host[before - 1] == b'.')
 }
 
 /// Parses `Wed, 21 Oct 2026 07:28:00 GMT`, also with `-` in the date, to milliseconds since 1970. A time

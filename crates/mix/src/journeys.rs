@@ -35,6 +35,7 @@ pub struct Journeys {
     mix: Arc<Mix>,
     searches: Searches,
     connections_before: u32,
+    is_tls: bool,
     clock: Clock,
     /// The seed of the randomness of sessions, together with their numbers.
     seed: u64,
@@ -79,6 +80,7 @@ impl Journeys {
             mix: Arc::clone(mix),
             searches: Searches::default(),
             connections_before: pool.connections_before,
+            is_tls: pool.is_tls,
             clock,
             seed,
             body: Vec::new(),
@@ -139,6 +141,7 @@ impl State {
         &mut self,
         (entry, sessions): (&Entry, &Sessions),
         answer: &Response<'_>,
+        is_tls: bool,
         now: impl Fn() -> u64,
     ) -> (Outcome, &'static str) {
         let State { current, values, jar, target, location } = self;
@@ -161,7 +164,8 @@ impl State {
                 return (Outcome::Check, redirect::TOO_OFTEN);
             }
             let to = redirect::location(answer.head).expect("a redirect has a place");
-            return match redirect::resolve(to, target, entry.authority(), location) {
+            let server = redirect::Server { is_tls, host: entry.authority() };
+            return match redirect::resolve(to, target, server, location) {
                 Ok(()) => {
                     current.hop = Some(hop);
                     (Outcome::Ok, "")
@@ -272,7 +276,7 @@ impl HttpWorkload for Journeys {
         if judged.0 != Outcome::Ok && !is_redirect {
             return Ok(judged);
         }
-        Ok(state.take((entry, sessions(&self.mix)), answer, self.clock))
+        Ok(state.take((entry, sessions(&self.mix)), answer, self.is_tls, self.clock))
     }
 
     fn sessions(&self) -> Option<Arrivals> {

@@ -10,7 +10,7 @@ mod tests;
 const MOST_BYTES: usize = 8 * 1024;
 
 pub(crate) const NOWHERE: &str = "redirected to no valid place";
-pub(crate) const ELSEWHERE: &str = "redirected to another host, which the load does not include";
+pub(crate) const ELSEWHERE: &str = "redirected to another server, which the load does not include";
 pub(crate) const TOO_OFTEN: &str = "redirected more often than `redirects` allows";
 
 /// A redirect that is to be followed.
@@ -40,12 +40,19 @@ pub(crate) fn location(head: &[u8]) -> Option<&[u8]> {
     Some(value.trim_ascii())
 }
 
-/// Writes the target to which a `Location` leads from a request to `host` with the target `from`. An
+/// The server of a target, to which its redirects must lead.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Server<'a> {
+    pub(crate) is_tls: bool,
+    pub(crate) host: &'a str,
+}
+
+/// Writes the target to which a `Location` leads from a request to `server` with the target `from`. An
 /// error is the reason why it cannot be followed.
 pub(crate) fn resolve(
     location: &[u8],
     from: &[u8],
-    host: &str,
+    server: Server<'_>,
     to: &mut Vec<u8>,
 ) -> Result<(), &'static str> {
     to.clear();
@@ -61,7 +68,9 @@ pub(crate) fn resolve(
     if let Some(scheme) = scheme {
         rest = &rest[scheme.len()..];
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
-        if !rest[..end].eq_ignore_ascii_case(host) {
+        // Another scheme is another server, and what is meant for https must not be sent in plain text.
+        let own = if server.is_tls { "https://" } else { "http://" };
+        if ![own, "//"].contains(&scheme) || !rest[..end].eq_ignore_ascii_case(server.host) {
             return Err(ELSEWHERE);
         }
         rest = &rest[end..];

@@ -26,6 +26,8 @@ pub struct Pool {
     /// The number of connections of all pools before this one, so that `{{connection}}` is
     /// different for each connection of the load.
     pub connections_before: u32,
+    /// True if the target is https: redirects stay there.
+    pub is_tls: bool,
 }
 
 /// A workload of a mix's requests, each made from its number only (see the crate's documentation).

@@ -95,3 +95,10 @@ fn dates_are_read_in_all_usual_forms() {
         assert_eq!(date(text.as_bytes()), expected, "{text}");
     }
 }
+
+#[test]
+fn an_address_has_no_domains_above_it() {
+    for (domain, expected) in [("127.0.0.1", true), ("0.0.1", false), ("1", false), (".1", false)] {
+        assert_eq!(matches_domain("127.0.0.1", domain.as_bytes()), expected, "{domain}");
+    }
+}

@@ -30,7 +30,7 @@ struct Talk {
 
 impl Talk {
     fn new(text: &str) -> Talk {
-        let pool = Pool { seed: 1, target: 0, connections_before: 0 };
+        let pool = Pool { seed: 1, target: 0, connections_before: 0, is_tls: false };
         let journeys = Journeys::new(&mix(text), pool, || 1_700_000_000_000);
         Talk { driver: Http1::new(1, journeys), reports: Reports::default() }
     }

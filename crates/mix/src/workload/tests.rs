@@ -24,7 +24,9 @@ fn mix(text: &str) -> Arc<Mix> {
 }
 
 fn mixed(mix: &Arc<Mix>, seed: u64, target: u32) -> Mixed {
-    Mixed::new(mix, Pool { seed, target, connections_before: 100 }, || 1_700_000_000_000)
+    Mixed::new(mix, Pool { seed, target, connections_before: 100, is_tls: false }, || {
+        1_700_000_000_000
+    })
 }
 
 /// Returns the bytes and the label of a request.
@@ -83,7 +85,7 @@ fn only_time_and_connection_depend_on_the_sending() {
     };
     let mut here = mixed(&mix, 1, 0);
     assert_eq!(line(&mut here, 9), "GET /1700000000000/103/9/Ann HTTP/1.1");
-    let pool = Pool { seed: 1, target: 0, connections_before: 0 };
+    let pool = Pool { seed: 1, target: 0, connections_before: 0, is_tls: false };
     let mut there = Mixed::new(&mix, pool, || 5);
     assert_eq!(line(&mut there, 9), "GET /5/3/9/Ann HTTP/1.1");
     assert_eq!(line(&mut there, 10), "GET /5/4/10/Bob HTTP/1.1");

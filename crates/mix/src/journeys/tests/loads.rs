@@ -112,7 +112,7 @@ fn run(text: &str, shop: Shop, mut source: Arriving, quota: Option<u64>) -> Reco
     let stop = AtomicBool::new(false);
     let recorder = Recorder::new(1, Nanos::SECOND, None);
     let mut shard = Shard::new(Simulation::new(shop), recorder, Limits::default(), [&stop, &stop]);
-    let pool = Pool { seed: 1, target: 0, connections_before: 0 };
+    let pool = Pool { seed: 1, target: 0, connections_before: 0, is_tls: false };
     let connections = 4;
     let driver = Http1::new(connections, Journeys::new(&mix(text), pool, || 0));
     let endpoints = vec![Endpoint::from(std::net::SocketAddr::from(([127, 0, 0, 1], 1)))];

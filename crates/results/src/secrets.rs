@@ -315,6 +315,14 @@ pub fn is_secret_field(name: &str) -> bool {
         || name.split(['-', '_']).any(is_auth)
 }
 
+/// Returns true for the name of a parameter whose value is a secret. Passwords are not: those of forms are mostly data
+/// of a test.
+fn is_secret_parameter(name: &str) -> bool {
+    let is_auth = |word: &str| word.eq_ignore_ascii_case("auth");
+    let is_password = name.to_ascii_lowercase().contains("passw");
+    !is_password && (has_secret_word(name) || name.split(['-', '_']).any(is_auth))
+}
+
 /// Returns true for a name with a word such as `token`, or two such as `api_key`.
 fn has_secret_word(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
@@ -338,7 +346,7 @@ fn in_message(text: &str) -> &str {
 }
 
 /// Returns a text with `kept` in place of the secret parameters in it, such as `?api_key=…`, as far as they are a
-/// `value`. Passwords stay: those of forms are mostly data of a test.
+/// `value`.
 fn parameters_kept(
     text: &str,
     value: fn(&str) -> &str,
@@ -353,7 +361,7 @@ fn parameters_kept(
         let ends = |c: char| ends_url(c) || matches!(c, '&' | '#' | '?' | ';');
         let parameter = &behind[..behind.find(ends).unwrap_or(behind.len())];
         let Some((name, written)) = parameter.split_once('=') else { continue };
-        let is_secret = has_secret_word(name) && !name.to_ascii_lowercase().contains("passw");
+        let is_secret = is_secret_parameter(name);
         let value = value(written);
         if is_secret && LEAST_CHARACTERS <= value.len() {
             result += &format!("{name}={}", kept(value));

@@ -206,16 +206,31 @@ impl Resolved {
     pub fn check_secrets(&self) -> Result<(), SpecError> {
         let known: BTreeSet<&str> = self.secrets.known().map(|(name, _)| name).collect();
         let written = self.without_words_for_people().to_string();
-        let mut names = self.secrets.names().chain(secrets::references(&written));
-        let Some(name) = names.find(|name| !known.contains(name)) else { return Ok(()) };
+        let names = self.secrets.names().chain(secrets::references(&written));
+        let mut missing: Vec<&str> = Vec::new();
+        for name in names.filter(|name| !known.contains(name)) {
+            if !missing.contains(&name) {
+                missing.push(name);
+            }
+        }
+        let Some(name) = missing.first() else { return Ok(()) };
         let reference = format!("${{{name}}}");
         let place = self.source.find(&reference, &reference);
         Err(match name.strip_prefix(ENV) {
-            Some(variable) => self.source.error(
-                format!("the variable {variable} is not set in the environment"),
-                place,
-                &format!("set it where this command runs: export {variable}=…"),
-            ),
+            Some(variable) => {
+                let others = missing[1..].iter().filter_map(|name| name.strip_prefix(ENV));
+                let all: Vec<&str> = std::iter::once(variable).chain(others).collect();
+                let (are, them) = match all.len() {
+                    1 => ("the variable {} is", "it"),
+                    _ => ("the variables {} are", "them"),
+                };
+                let exports: Vec<String> = all.iter().map(|name| format!("{name}=…")).collect();
+                self.source.error(
+                    format!("{} not set in the environment", are.replace("{}", &all.join(", "))),
+                    place,
+                    &format!("set {them} where this command runs: export {}", exports.join(" ")),
+                )
+            }
             None => self.source.error(
                 format!(
                     "`{reference}` stands for a secret that was written plainly and is not kept"

@@ -153,6 +153,7 @@ fn names_with_a_word_such_as_token_are_those_of_secrets() {
     let of = |text: &str| passwords_kept(text, &mut kept);
     let texts = [
         ("/a?api_key=QKEY998877&b=1", "/a?api_key=(gone)&b=1"),
+        ("/a?auth=abcd1234&author=x1234", "/a?auth=(gone)&author=x1234"),
         ("/a?b=1&access_token=abcd.efgh#x", "/a?b=1&access_token=(gone)#x"),
         ("http://u:word@h/?token=12345678", "http://u:(gone)@h/?token=(gone)"),
         (

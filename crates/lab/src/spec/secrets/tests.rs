@@ -97,6 +97,16 @@ fn a_run_is_refused_while_a_variable_is_not_set() {
 }
 
 #[test]
+fn all_variables_that_are_not_set_are_named_at_once() {
+    let error = read(
+        "name: a\nwhere: {backend: external}\nsut: {endpoint: 'http://127.0.0.1:1'}\n\
+         workload: {get: /, headers: {A: '${env.BW_ONE}', B: '${env.BW_TWO}', C: '${env.BW_ONE}'}}\nload: {model: closed}\n",
+        &[],
+    );
+    expect![[r#""#]].assert_eq(&error.check_secrets().unwrap_err().to_string());
+}
+
+#[test]
 fn what_was_kept_without_its_secrets_is_read_but_not_run() {
     let kept = read(&SPEC.replace("${env.BW_ABSENT}", "x"), &[]).to_yaml();
     let again = read(&kept, &[]);

@@ -379,7 +379,7 @@ fn disturbed(plan: &Plan, measurement: &Measurement, total: &Part, besides: Besi
     };
     let length = measurement.window.length().as_secs_f64();
     // The kernel counts in ticks: one more or less means nothing in a short load.
-    let bound = LOSS_ALLOWED + Nanos::TICK.as_secs_f64() / length;
+    let bound = (LOSS_ALLOWED + Nanos::TICK.as_secs_f64() / length).min(1.0);
     let percent = |share: f64| format!("{:.2} %", 100.0 * share);
     let (figure, bound_in_words) = (percent(taken), percent(bound));
     let figure = format!("steal and throttling {figure}, bound {bound_in_words}; {pauses}");
@@ -504,7 +504,8 @@ fn warn(
     match plan.pacing {
         Pacing::Closed { .. } => {}
         Pacing::Open { .. } => {
-            if BUSY <= machine.busy_share {
+            // A load that ended before it measured anything says nothing about its shards.
+            if BUSY <= machine.busy_share && 0 < total.intended {
                 warn(format!(
                     "the busiest shard worked {:.0} % of the time: near its maximum the \
                      generator adds delays of its own; give it more cores",

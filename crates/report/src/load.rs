@@ -167,6 +167,9 @@ fn word(load: &Load) -> (&'static str, &'static str) {
         _ if is_failing => ("bad", "✗ Valid measurement of a failing service"),
         _ if !load.validity.valid => ("bad", "! Not valid"),
         Some(slo) if !slo.met => ("bad", "✗ Valid, and the SLO is missed"),
+        _ if failing::is_mostly_waits(load) => {
+            ("open", "! Valid, but most requests had no response when the load ended")
+        }
         Some(_) => ("good", "✓ Valid, and the SLO is met"),
         None if !load.validity.unknown.is_empty() => ("good", "✓ Valid as far as it is known"),
         None => ("good", "✓ Valid"),

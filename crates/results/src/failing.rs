@@ -309,10 +309,20 @@ pub fn is_noticed(load: &Load) -> bool {
     Tally::of(&load.total.counts).is_failing()
 }
 
+/// Returns true if most requests had no response when the load ended.
+pub fn is_mostly_waits(load: &Load) -> bool {
+    let Tally { requests, unfinished, .. } = Tally::of(&load.total.counts);
+    requests < 2 * unfinished
+}
+
 /// Returns the word for a valid load. Validity is that of the generator and its machine alone, so the word
-/// says more where requests failed.
+/// says more where requests failed, or most of them never ended.
 pub fn valid_in_words(load: &Load) -> &'static str {
-    if is_noticed(load) { VALID_OF_FAILING } else { "valid" }
+    match () {
+        () if is_noticed(load) => VALID_OF_FAILING,
+        () if is_mostly_waits(load) => "valid measurement of waits: most requests had no response",
+        () => "valid",
+    }
 }
 
 /// The word for a valid load or trial in which requests failed.

@@ -128,7 +128,7 @@ impl Slo {
     fn sentence(&self, met: bool, over: u64, part: &Part) -> String {
         let Counts { intended: of, failed, unfinished, .. } = part.counts;
         if of == 0 {
-            return format!("{self} is missed: no request was measured");
+            return format!("{self} is undecided: no request was measured");
         }
         let share = |share: f64| share_of(Share(share));
         let word = if met { "is met" } else { "is missed" };

@@ -205,7 +205,7 @@ fn the_sentence_names_the_objective_the_decision_and_the_reason() {
         p99 ≤ 10 ms is met: 140 of 15,000 requests over (0.933 %, allowed 1 %); a close call: measure longer to decide it at 95 %
         failures ≤ 0.1 % is missed: 300 of 15,000 requests failed (2 %, allowed 0.1 %)
         failures ≤ 0 % is met: 0 of 15,000 requests failed (0 %, allowed 0 %)
-        p99 ≤ 10 ms is missed: no request was measured"#]]
+        p99 ≤ 10 ms is undecided: no request was measured"#]]
     .assert_eq(&sentences.join("\n"));
 }
 

@@ -34,18 +34,24 @@ pub enum Next {
     Ended { answered: bool, why: String },
 }
 
+/// The most steps below the load with which a probe lets a sweep begin.
+const STEPS_BELOW_A_PROBE: usize = 5;
+
 /// Returns the next load of a sweep after `points`, which are in the order they were tried. `probed` is
-/// the rate that the closed loop completed on each target, if the search begins with a probe.
+/// the rate that the closed loop completed on each target, if the search begins with a probe. Where
+/// the SLO is missed at the first load, the probe was too fast or the share too high, so the sweep looks for
+/// a lower load to begin with.
 pub fn next(search: &Search, sweep: &Sweep, probed: Option<Rate>, points: &[Point]) -> Next {
-    if let Some(rule) = sweep.stop.iter().find(|rule| fires(rule, points)) {
+    if let Some(below) = below_a_probe(search, points) {
+        return Next::Load(below);
+    }
+    let climbed = climb(sweep, points);
+    if let Some(rule) = sweep.stop.iter().find(|rule| fires(rule, &climbed)) {
         return Next::Stopped(describe(rule));
     }
-    let load = match points.last() {
+    let load = match climbed.last() {
         None => first(search, probed),
-        Some(last) => Rate::rounded(match sweep.step {
-            Growth::By(share) => last.asked.as_per_second() * (1.0 + share.0),
-            Growth::Add(rate) => last.asked.as_per_second() + rate.as_per_second(),
-        }),
+        Some(last) => above(sweep, last.asked),
     };
     match search.to {
         Some(to) if to.as_per_second() * (1.0 + 1e-9) < load.as_per_second() => {
@@ -67,6 +73,52 @@ pub fn next(search: &Search, sweep: &Sweep, probed: Option<Rate>, points: &[Poin
     }
 }
 
+/// Returns the load below the lowest one, if a sweep that began with a probe has met the SLO nowhere yet.
+fn below_a_probe(search: &Search, points: &[Point]) -> Option<Rate> {
+    let down = way_down(points);
+    let goes_on = down.len() == points.len() && down.len() <= STEPS_BELOW_A_PROBE;
+    let lowest = down.last().filter(|_| goes_on && all_missed(down))?;
+    let begins_with_probe = matches!(search.start, Start::Probe(_));
+    begins_with_probe.then(|| Rate::rounded(lowest.asked.as_per_second() / AFTER_PROBE))
+}
+
+/// Returns the loads at the beginning, each lower than the one before it.
+fn way_down(points: &[Point]) -> &[Point] {
+    let falls = |pair: &&[Point]| pair[1].asked < pair[0].asked;
+    &points[..points.len().min(1 + points.windows(2).take_while(falls).count())]
+}
+
+fn all_missed(points: &[Point]) -> bool {
+    points.iter().all(|point| point.slo_met == Some(false))
+}
+
+/// Returns the loads of a sweep in the order of its steps. It begins where the way down from a probe ended; if
+/// that met the SLO nowhere, at the first load, as the maximum may still be of interest.
+fn climb(sweep: &Sweep, points: &[Point]) -> Vec<Point> {
+    let down = way_down(points);
+    let is_in_vain = STEPS_BELOW_A_PROBE < down.len() && all_missed(down);
+    let start = if is_in_vain { down.first() } else { down.last() };
+    let is_at = |load: Rate, point: &&Point| {
+        let apart = point.asked.as_per_second() - load.as_per_second();
+        apart.abs() <= 1e-9 * load.as_per_second()
+    };
+    let next = |last: &Point| {
+        let load = above(sweep, last.asked);
+        points.iter().find(|point| is_at(load, point)).cloned()
+    };
+    std::iter::successors(start.cloned(), next).collect()
+}
+
+/// Returns the load a step above another. A step that the rounding would undo becomes the least one.
+fn above(sweep: &Sweep, load: Rate) -> Rate {
+    let load = load.as_per_second();
+    let least = if 100.0 <= load { 1.0 } else { 1e-3 };
+    Rate::rounded(match sweep.step {
+        Growth::By(share) => load + (load * share.0).max(least),
+        Growth::Add(rate) => load + rate.as_per_second().max(least),
+    })
+}
+
 /// Returns the reason why a search for a capacity ends without one at the end of its range.
 pub(crate) fn met_everywhere(to: Rate, each: &str) -> String {
     format!("the SLO was met up to {to}{each}, the end of the range: raise it")
@@ -75,11 +127,13 @@ pub(crate) fn met_everywhere(to: Rate, each: &str) -> String {
 /// Returns true if a rule for the maximum has fired: the last loads brought no more than those before them.
 pub fn reached_maximum(sweep: &Sweep, points: &[Point]) -> bool {
     let is_of_maximum = |rule: &&Stop| matches!(rule, Stop::NoNewMax { .. });
-    sweep.stop.iter().filter(is_of_maximum).any(|rule| fires(rule, points))
+    let climbed = climb(sweep, points);
+    sweep.stop.iter().filter(is_of_maximum).any(|rule| fires(rule, &climbed))
 }
 
 /// Describes how far the rules are from firing: `stop: 4 of 6 without a new maximum`.
 pub fn nearness(sweep: &Sweep, points: &[Point]) -> Option<String> {
+    let points = &climb(sweep, points);
     sweep.stop.iter().find_map(|rule| match rule {
         Stop::NoNewMax { window, by } => {
             let since = without_new_maximum(points, by.0).min(*window as usize);

@@ -183,11 +183,16 @@ fn a_search_for_a_capacity_that_no_load_has_answers_no() {
             deploy   a simulated queue ready in 0.0 s
             probe    about 1,000/s closed loop → first load 600/s, step 10 %
               2     600/s   slo missed  p50 1.03 ms  p99 4.02 ms   cpu 0.57
-              3     660/s   slo missed  p50 1.75 ms  p99 6.07 ms   cpu 0.69
+              3     480/s   slo missed  p50 1.00 ms  p99 4.09 ms   cpu 0.47
+              4     384/s   slo missed  p50 1.00 ms  p99 4.31 ms   cpu 0.40
+              5     307/s   slo missed  p50 1.00 ms  p99 2.67 ms   cpu 0.32
+              6     246/s   slo missed  p50 1.00 ms  p99 2.23 ms   cpu 0.27
+              7     197/s   slo missed  p50 1.00 ms  p99 3.26 ms   cpu 0.19
+              8     660/s   slo missed  p50 1.75 ms  p99 6.07 ms   cpu 0.69
             ---
-            maximum throughput    at least 690/s sustained at 690/s offered (trial 3)
-            capacity              at most 600/s: no load met the SLO
-            validity              2 of 2 trials valid
+            maximum throughput    at least 690/s sustained at 690/s offered (trial 8)
+            capacity              at most 197/s: no load met the SLO
+            validity              7 of 7 trials valid
             verdict               no load met the SLO
         "#]],
     );

@@ -173,3 +173,59 @@ fn a_probe_gives_the_first_load_and_a_share_the_next() {
     "#]],
     );
 }
+
+#[test]
+fn a_first_load_after_a_probe_that_misses_the_slo_is_lowered_before_the_sweep_climbs() {
+    let search = Search {
+        start: Start::Probe(Share(0.8)),
+        strategy: Strategy::Sweep(Sweep {
+            step: Growth::By(Share(0.25)),
+            stop: vec![no_new_max(3, 0.0)],
+        }),
+        ..sweep(Vec::new())
+    };
+    check(
+        &search,
+        |_, x| (x.min(4_500.0), x < 3_000.0),
+        expect![[r#"
+        4,000/s 4000 
+        3,200/s 3200 
+        2,560/s 2560 
+        5,000/s 4500 
+        6,250/s 4500 stop: 1 of 3 without a new maximum
+        7,813/s 4500 stop: 2 of 3 without a new maximum
+        9,766/s 4500 stop: 3 of 3 without a new maximum
+        Stopped("no new maximum in 3 loads")
+    "#]],
+    );
+    // Where it is missed at each, the sweep goes on above the first: the maximum is still of interest.
+    check(
+        &search,
+        |_, x| (x.min(4_500.0), false),
+        expect![[r#"
+        4,000/s 4000 
+        3,200/s 3200 
+        2,560/s 2560 
+        2,048/s 2048 
+        1,638/s 1638 
+        1,310/s 1310 
+        5,000/s 4500 
+        6,250/s 4500 stop: 1 of 3 without a new maximum
+        7,813/s 4500 stop: 2 of 3 without a new maximum
+        9,766/s 4500 stop: 3 of 3 without a new maximum
+        Stopped("no new maximum in 3 loads")
+    "#]],
+    );
+}
+
+#[test]
+fn a_start_that_was_written_is_never_lowered() {
+    check(
+        &Search { start: Start::At(rate(4_000.0)), ..sweep(vec![Stop::SloViolated { times: 1 }]) },
+        |_, x| (x, false),
+        expect![[r#"
+            4,000/s 4000 stop: 1 of 1 that miss the SLO
+            Stopped("the SLO was missed")
+        "#]],
+    );
+}

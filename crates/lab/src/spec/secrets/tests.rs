@@ -103,7 +103,12 @@ fn all_variables_that_are_not_set_are_named_at_once() {
          workload: {get: /, headers: {A: '${env.BW_ONE}', B: '${env.BW_TWO}', C: '${env.BW_ONE}'}}\nload: {model: closed}\n",
         &[],
     );
-    expect![[r#""#]].assert_eq(&error.check_secrets().unwrap_err().to_string());
+    expect![[r#"
+        the variables BW_ONE, BW_TWO are not set in the environment
+         --> shop.yaml:4:34
+          |
+        4 | workload: {get: /, headers: {A: '${env.BW_ONE}', B: '${env.BW_TWO}', C: '${env.BW_ONE}'}}
+          |                                  ^^^^^^^^^^^^^ set them where this command runs: export BW_ONE=… BW_TWO=…"#]].assert_eq(&error.check_secrets().unwrap_err().to_string());
 }
 
 #[test]

@@ -230,9 +230,10 @@ const CHART: &str = "deploy/charts/hotel";
 const USERS: &str = "deploy/charts/users";
 const SOCIAL: &str = "deploy/charts/social";
 const REDIS: &str = "deploy/charts/redis";
+const CONTAINER: &str = "deploy/charts/container";
 
 /// The charts with every value that adds or changes objects.
-const CHARTS: [(&str, &str); 8] = [
+const CHARTS: [(&str, &str); 10] = [
     (CHART, ""),
     (
         CHART,
@@ -251,6 +252,12 @@ const CHARTS: [(&str, &str); 8] = [
     ),
     (REDIS, ""),
     (REDIS, "replica.replicaCount=6,master.persistence.enabled=false,auth.enabled=false"),
+    (CONTAINER, "image=registry.example/shop:1.4"),
+    (
+        CONTAINER,
+        "image=registry.example/shop:1.4,port=80,replicaCount=3,command={/shop},args={-v},\
+         environment.LEVEL=3,runAsUser=1000,readyPath=/healthz,resources.limits.cpu=1",
+    ),
 ];
 
 fn charts(bed: &Bed) -> Result<String, String> {

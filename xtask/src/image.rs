@@ -31,7 +31,7 @@ statically linked, no shell, user 65532. It prints the image's digest.
 
 const TARGET: &str = "x86_64-unknown-linux-musl";
 const NOT_BUILT: &str = "the programs could not be built";
-const PROGRAMS: [&str; 2] = ["benchwright", "benchwright-apps"];
+pub(crate) const PROGRAMS: [&str; 2] = ["benchwright", "benchwright-apps"];
 /// A user without a name and without rights, as other images without a shell have it.
 const USER: u64 = 65532;
 
@@ -93,8 +93,13 @@ pub(crate) fn run(options: &Options) -> bool {
 /// Builds the programs and writes the archive. Returns the image's digest.
 pub(crate) fn made(options: &Options) -> Result<String, String> {
     build(&options.profile)?;
+    made_of(options, &folder(&options.profile))
+}
+
+/// Writes the archive of the programs in a folder, which must be linked statically. Returns the image's digest.
+pub(crate) fn made_of(options: &Options, folder: &Path) -> Result<String, String> {
     let read_static = |name: &str| {
-        let path = program(&options.profile, name);
+        let path = folder.join(name);
         let bytes = read(&path)?;
         match needs_a_loader(&bytes) {
             true => Err(format!("{} is not linked statically", path.display())),
@@ -125,7 +130,7 @@ pub(crate) fn made_of_tests(options: &Options) -> Result<String, String> {
 }
 
 /// Returns the paths in the output of `ldd`: `libm.so.6 => /lib/libm.so.6 (0x7f)`, and the loader's without an arrow.
-fn libraries(listed: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn libraries(listed: &str) -> impl Iterator<Item = &str> {
     listed.lines().filter_map(|line| line.split_whitespace().find(|word| word.starts_with('/')))
 }
 
@@ -140,13 +145,13 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Returns the path of one of the programs that are linked statically.
-pub(crate) fn program(profile: &str, name: &str) -> PathBuf {
-    repository::target().join(TARGET).join(profile).join(name)
+/// Returns the folder of the programs that are linked statically.
+pub(crate) fn folder(profile: &str) -> PathBuf {
+    repository::target().join(TARGET).join(profile)
 }
 
 /// Builds both programs for a C library that can be linked statically.
-fn build(profile: &str) -> Result<(), String> {
+pub(crate) fn build(profile: &str) -> Result<(), String> {
     tools::install_packages(&["musl-tools"]);
     if !repository::succeeds(Command::new("rustup").args(["target", "add", TARGET])) {
         return Err(format!("the compiler's target {TARGET} cannot be installed with rustup"));
@@ -166,7 +171,7 @@ fn build(profile: &str) -> Result<(), String> {
 
 /// Returns true if a program names a loader, which the image does not have: its ELF file has a segment
 /// of type `PT_INTERP` (System V ABI, Program Loading).
-fn needs_a_loader(program: &[u8]) -> bool {
+pub(crate) fn needs_a_loader(program: &[u8]) -> bool {
     const INTERPRETER: u32 = 3;
     let number = |at: usize, length: usize| {
         let bytes = program.get(at..at + length)?;

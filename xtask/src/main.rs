@@ -16,6 +16,7 @@ mod fuzz;
 mod grafana;
 mod image;
 mod journal;
+mod package;
 mod peers;
 mod processes;
 mod programs;
@@ -45,6 +46,8 @@ cargo xtask TASK
   fuzz    searches for input that breaks a parser: `build`, or `run --seconds N [TARGET]`
   grafana makes the dashboard in deploy/grafana with Grafana's own SDK (needs Go)
   image   builds the container image of both programs as an archive, without a daemon
+  package builds the .deb, the archive of static programs and the image; `package try` installs each
+          into a clean folder and runs it
   testbed a real Kubernetes cluster on this machine, and experiments on it
   sim     simulates the error rates of the method: `sim method`
   speed   the speed of the machine beside the throughput of a saturated server
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         ["sim", ref words @ ..] => task(sim::run(words), sim::USAGE),
         ["speed", ref words @ ..] => task(speed::run(words), speed::USAGE),
         ["book"] => ended(book::run(&book::Chapter::ALL)),
+        ["package", ref words @ ..] => task(package::run(words), package::USAGE),
         ["book", name] if book::Chapter::named(name).is_some() => {
             ended(book::run(book::Chapter::named(name).as_slice()))
         }

@@ -178,7 +178,7 @@ fn load_image(build: Build) -> Result<(), String> {
 /// Returns the path of the runner that is in the image.
 fn benchwright(build: Build) -> Result<PathBuf, String> {
     match build {
-        Build::Release => Ok(image::program("release", "benchwright")),
+        Build::Release => Ok(image::folder("release").join("benchwright")),
         Build::Tests => build.program("benchwright"),
     }
 }

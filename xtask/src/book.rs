@@ -18,8 +18,12 @@ mod porting;
 mod samples;
 mod stall;
 
+mod html;
 mod page;
 mod run;
+
+pub(crate) use html::build as html;
+pub(crate) use page::fill;
 
 /// A page of the book and its measurements.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -18,6 +18,7 @@ mod image;
 mod journal;
 mod package;
 mod peers;
+mod pictures;
 mod processes;
 mod programs;
 mod proto;
@@ -51,7 +52,9 @@ cargo xtask TASK
   testbed a real Kubernetes cluster on this machine, and experiments on it
   sim     simulates the error rates of the method: `sim method`
   speed   the speed of the machine beside the throughput of a saturated server
-  book    measures the figures and numbers of docs/book again and writes them there
+  book    measures the figures and numbers of docs/book again and writes them there; `book html`
+          builds the book as pages with a search (needs mdbook)
+  pictures draws the pictures of README again (needs Chromium)
 ";
 
 fn main() -> ExitCode {
@@ -75,6 +78,10 @@ fn main() -> ExitCode {
         ["sim", ref words @ ..] => task(sim::run(words), sim::USAGE),
         ["speed", ref words @ ..] => task(speed::run(words), speed::USAGE),
         ["book"] => ended(book::run(&book::Chapter::ALL)),
+        ["book", "html"] => ended(book::html()),
+        ["pictures", ref words @ ..] => {
+            task(pictures::read(words).map(pictures::draw), pictures::USAGE)
+        }
         ["package", ref words @ ..] => task(package::run(words), package::USAGE),
         ["book", name] if book::Chapter::named(name).is_some() => {
             ended(book::run(book::Chapter::named(name).as_slice()))

@@ -1,16 +1,18 @@
-//! Checks that the compiler does not make: layers, floors, applications, documents, specs and rules for the
-//! sources.
+//! Checks that the compiler does not make: layers, floors, applications, documents, the book, specs, pictures and
+//! rules for the sources.
 //!
 //! Each check is a function from the tree of files to findings, so that tests on small trees can
 //! show that it fails. No check changes a file, and no finding can be silenced.
 
 mod tree;
 
+mod book;
 mod documents;
 mod floors;
 mod generated;
 mod layers;
 mod manifest;
+mod pictures;
 mod rooms;
 mod sources;
 mod specs;
@@ -20,6 +22,8 @@ use std::io;
 
 use tree::Tree;
 
+use crate::pictures::run_of;
+use crate::programs::Build;
 use crate::{proto, repository};
 
 #[cfg(test)]
@@ -43,6 +47,10 @@ pub(crate) fn run() -> bool {
     }
     if specs::build() {
         findings.extend(specs::check(&tree, specs::plan));
+        match Build::Tests.program("benchwright").and_then(|program| run_of(&program)) {
+            Ok(run) => findings.extend(pictures::check(&tree, &run)),
+            Err(why) => findings.push(Finding::new("docs/pictures", why)),
+        }
     } else {
         findings.push(Finding::new("experiments", "no spec can be planned: the build failed"));
     }
@@ -62,7 +70,8 @@ fn regenerated() -> io::Result<Tree> {
 
 /// Runs all checks that need only the files.
 fn check(tree: &Tree) -> Vec<Finding> {
-    let checks = [layers::check, floors::check, rooms::check, documents::check, sources::check];
+    let checks =
+        [layers::check, floors::check, rooms::check, documents::check, book::check, sources::check];
     checks.iter().flat_map(|check| check(tree)).collect()
 }
 

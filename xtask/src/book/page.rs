@@ -6,7 +6,7 @@ mod tests;
 const END: &str = "<!-- end -->";
 
 /// Returns the page with `block` in the place of this name, without spaces at the ends of lines.
-pub(super) fn fill(page: &str, name: &str, block: &str) -> Result<String, String> {
+pub(crate) fn fill(page: &str, name: &str, block: &str) -> Result<String, String> {
     let begin = format!("<!-- measured: {name} -->\n");
     let missing = || format!("there is no `{}` with an `{END}` after it", begin.trim());
     let (before, rest) = page.split_once(&begin).ok_or_else(missing)?;

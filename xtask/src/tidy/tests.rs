@@ -1,4 +1,5 @@
 use super::*;
+use crate::pictures::Run;
 
 const TABLE: &str = "\
 # Architecture
@@ -454,6 +455,69 @@ fn generated_code_that_differs_from_its_source_is_found() {
             format!("crates/apps/generated/shop/cart.rs: {differs}"),
             format!("crates/apps/generated/shop/new.rs: {differs}"),
             "crates/apps/generated/shop/gone.rs: has no source: run `cargo xtask proto`".to_owned(),
+        ]
+    );
+}
+
+#[test]
+fn a_page_that_the_contents_or_the_index_of_the_book_lack_is_found() {
+    let of = |summary: &str, index: &str| {
+        let files = [
+            ("docs/book/README.md", index),
+            ("docs/book/SUMMARY.md", summary),
+            ("docs/book/a.md", ""),
+            ("docs/book/figures/b.md", ""),
+        ];
+        book::check(&Tree::of(&files)).iter().map(Finding::to_string).collect::<Vec<String>>()
+    };
+    assert_eq!(
+        of("- [Book](README.md)\n- [A](a.md)\n", "| [A](a.md) | [B](../b.md#c) |\n"),
+        [""; 0]
+    );
+    assert_eq!(
+        of("- [A](a.md)\n- [Again](a.md)\n", ""),
+        [
+            "docs/book/SUMMARY.md: lists a.md 2 times",
+            "docs/book/SUMMARY.md: does not list README.md",
+            "docs/book/README.md: does not list a.md",
+        ]
+    );
+    let found = book::check(&Tree::of(&[("docs/book/a.md", "")]));
+    assert_eq!(found.len(), 2, "{found:?}");
+}
+
+#[test]
+fn pictures_of_another_run_are_found_with_the_remedy() {
+    let run = |text: &str| Run { text: format!("{text}\n"), page: "<p>one</p>".to_owned() };
+    let empty = "<!-- measured: terminal -->\n<!-- end -->\n";
+    let page = crate::pictures::filled(empty, &run("one")).unwrap();
+    let [(svg, drawing), (digest, sum)] = crate::pictures::drawn(&run("one"));
+    let files = [
+        (svg, &*drawing),
+        (digest, &*sum),
+        ("docs/pictures/report.png", "x"),
+        ("docs/book/first-answer.md", &*page),
+    ];
+    let found = |run: &Run, files: &[(&str, &str)]| {
+        let found = pictures::check(&Tree::of(files), run);
+        found.iter().map(Finding::to_string).collect::<Vec<String>>()
+    };
+    assert_eq!(found(&run("one"), &files), [""; 0]);
+    let differs = "is not what a run gives today: run `cargo xtask pictures`";
+    assert_eq!(
+        found(&run("two"), &files),
+        [
+            format!("docs/pictures/terminal.svg: {differs}"),
+            format!("docs/book/first-answer.md: {differs}"),
+        ]
+    );
+    let other = Run { page: "<p>two</p>".to_owned(), ..run("one") };
+    assert_eq!(found(&other, &files), [format!("docs/pictures/report.sha256: {differs}")]);
+    assert_eq!(
+        found(&run("one"), &files[..2]),
+        [
+            "docs/pictures/report.png: is missing: run `cargo xtask pictures`",
+            "docs/book/first-answer.md: there is no `<!-- measured: terminal -->` with an `<!-- end -->` after it",
         ]
     );
 }

@@ -37,11 +37,26 @@ benchwright measures networked services, reproducibly.
 `benchwright help COMMAND` explains a command.
 Rates are written 5k/s, lengths of time 10ms, sizes 64KiB.";
 
+/// The codes with which every command ends, and their meanings.
+const EXIT_CODES: [(u8, &str); 5] = [
+    (0, "yes"),
+    (1, "no (for example, an SLO was missed)"),
+    (2, "wrong arguments or spec"),
+    (3, "no trustworthy answer"),
+    (130, "interrupted"),
+];
+
+fn exit_codes() -> String {
+    format!(
+        "Exit codes: {}.",
+        EXIT_CODES.map(|(code, meaning)| format!("{code} {meaning}")).join(", ")
+    )
+}
+
 /// Measures networked services, reproducibly.
 #[derive(Debug, Parser)]
 #[command(name = "benchwright", version, arg_required_else_help = true)]
-#[command(after_help = "Exit codes: 0 yes, 1 no (for example, an SLO was missed), 2 wrong \
-                        arguments or spec, 3 no trustworthy answer, 130 interrupted.")]
+#[command(after_help = exit_codes())]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,

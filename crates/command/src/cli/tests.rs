@@ -13,6 +13,7 @@ use net::Timer;
 
 use super::*;
 
+mod documents;
 mod reference;
 
 const PAGE: &str = include_str!("../../../../docs/book/the-load-of-an-experiment.md");

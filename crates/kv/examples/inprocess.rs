@@ -1,5 +1,5 @@
-//! Additions to 8-byte values in process, uniform and Zipf: the million operations a second of each
-//! repetition. `cargo run --release -p kv --example inprocess [KEYS] [THREADS] [REPETITIONS]`.
+//! Additions to 8-byte values in process, uniform and Zipf: the million operations of each repetition
+//! by second and by CPU-second, which differ if others use the CPU. `cargo run --release -p kv --example inprocess [KEYS] [THREADS] [REPETITIONS]`.
 #![expect(clippy::print_stdout, reason = "its output")]
 
 use std::sync::Barrier;
@@ -7,7 +7,7 @@ use std::thread;
 
 use kv::storage::Nowhere;
 use kv::{FixedCode, FixedOp, Options, Replies, Store};
-use measure::Random;
+use measure::{Nanos, Random};
 use net::clock;
 
 /// The writes in a batch of 32 KiB on the wire.
@@ -50,9 +50,13 @@ fn main() {
                     scope.spawn(move || run(store, id, &keys, start))
                 };
                 let running: Vec<_> = (0..).zip(&drawn).map(run).collect();
-                running.into_iter().map(|thread| thread.join().expect("no panic")).sum::<f64>()
+                let each = running.into_iter().map(|thread| thread.join().expect("no panic"));
+                each.fold((0.0, 0.0), |(a, b), (wall, cpu)| (a + wall, b + cpu))
             });
-            println!("{name} {keys} keys {threads} threads: {rates:.2} Mops/s");
+            let (wall, cpu) = (rates.0, rates.1 / threads as f64);
+            println!(
+                "{name} {keys} keys {threads} threads: {wall:.2} Mops/s, {cpu:.2} Mops/CPU-second"
+            );
         }
     }
 }
@@ -62,20 +66,23 @@ fn fill(store: &Store, keys: u64) {
     let mut replies = Replies::new(1 << 20);
     let ops: Vec<_> =
         (0..keys).map(|key| FixedOp { code: FixedCode::Upsert, key, argument: 0 }).collect();
-    let begin = clock::now();
+    let begin = clock::thread_cpu();
     for batch in ops.chunks(BATCH) {
         assert_eq!(session.batch_fixed(batch, &mut replies), batch.len());
         assert!(replies.statuses().iter().all(|status| *status == kv::Status::Ok));
     }
-    println!("fill: {:.2} Mops/s", rate(keys as usize, begin));
+    println!(
+        "fill: {:.2} Mops/CPU-second",
+        rate(keys as usize, Nanos(clock::thread_cpu().0 - begin.0))
+    );
 }
 
-fn run(store: &Store, id: u64, keys: &[u64], start: &Barrier) -> f64 {
+fn run(store: &Store, id: u64, keys: &[u64], start: &Barrier) -> (f64, f64) {
     let mut session = store.session(id).expect("no other session");
     let mut replies = Replies::new(1 << 20);
     let mut ops = Vec::with_capacity(BATCH);
     start.wait();
-    let begin = clock::now();
+    let (begin, cpu) = (clock::now(), clock::thread_cpu());
     let mut done = 0;
     for keys in keys.chunks_exact(BATCH).cycle() {
         ops.clear();
@@ -87,11 +94,11 @@ fn run(store: &Store, id: u64, keys: &[u64], start: &Barrier) -> f64 {
             break;
         }
     }
-    rate(done, begin)
+    (rate(done, clock::now() - begin), rate(done, Nanos(clock::thread_cpu().0 - cpu.0)))
 }
 
-fn rate(count: usize, begin: measure::Instant) -> f64 {
-    count as f64 * 1e3 / (clock::now() - begin).0 as f64
+fn rate(count: usize, time: Nanos) -> f64 {
+    count as f64 * 1e3 / time.0 as f64
 }
 
 /// YCSB's scrambled Zipf distribution (Gray et al., 1994) with the constant 0.99.

@@ -109,7 +109,7 @@ impl Index {
     }
 
     /// Finds the entry for a hash.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find(&self, hash: Hash) -> Option<Slot<'_>> {
         let table = self.table(hash)?;
         let (word, entry) = table.find(table.bucket(hash), hash.tag(self.first_bits))?;
@@ -136,7 +136,7 @@ impl Index {
         Added::Contended
     }
 
-    #[inline]
+    #[inline(always)]
     fn table(&self, hash: Hash) -> Option<&Table> {
         let place = self.directory[hash.slice()].load(Ordering::Acquire);
         self.tables[usize::from(place) % PLACES].get()

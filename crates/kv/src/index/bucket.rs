@@ -65,7 +65,7 @@ impl Entry {
 }
 
 /// Returns the position of the entry with a tag, if it is not tentative.
-#[inline]
+#[inline(always)]
 pub(super) fn find(bucket: &Bucket, tag: u64) -> Option<(&AtomicU64, Entry)> {
     // All seven are compared before the first branch: which of them matches cannot be predicted.
     let matching = bucket[..ENTRIES].iter().enumerate().fold(0_u32, |matching, (at, word)| {

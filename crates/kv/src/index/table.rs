@@ -71,7 +71,7 @@ impl Table {
     }
 
     /// Finds the entry with a tag in a bucket and those that it overflowed to.
-    #[inline]
+    #[inline(always)]
     pub(super) fn find<'a>(
         &'a self,
         mut bucket: &'a Bucket,

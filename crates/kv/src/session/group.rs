@@ -55,7 +55,8 @@ pub(super) fn execute<R: Request>(
             log.prefetch(slot.address());
         }
     }
-    for (serial, ((request, hash), slot)) in (first..).zip(requests.iter().zip(hashes).zip(slots)) {
+    let found = requests.iter().zip(&hashes).zip(&slots);
+    for (serial, ((request, hash), slot)) in (first..).zip(found) {
         // Earlier operations of the group may have changed the entry.
         let newest = match slot {
             Some(slot) if index.moves() == moves => slot.newest(),
@@ -64,7 +65,7 @@ pub(super) fn execute<R: Request>(
         if request.is_done_at(newest, applying, replies) {
             continue;
         }
-        let status = match request.apply(applying, hash, replies.bytes_mut()) {
+        let status = match request.apply(applying, *hash, replies.bytes_mut()) {
             Step::Done(status) => status,
             Step::Later => request.wait(serial, Reason::Others, waiting),
             Step::Cold(at) => request.wait(serial, Reason::Cold(at), waiting),

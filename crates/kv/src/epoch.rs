@@ -9,7 +9,9 @@ use std::collections::VecDeque;
 
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering, fence};
 
-#[cfg(test)]
+#[cfg(all(test, shuttle))]
+mod model;
+#[cfg(all(test, not(shuttle)))]
 mod tests;
 
 /// The most actions that wait.

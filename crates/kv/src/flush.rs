@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::sync::{AtomicU8, AtomicU64, Mutex, Ordering};
 
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 mod tests;
 
 /// The pages that are written at the same time.

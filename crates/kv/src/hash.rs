@@ -3,14 +3,14 @@
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 mod tests;
 
 pub(crate) const SLICE_BITS: u32 = 12;
 pub(crate) const TAG_BITS: u32 = 15;
 
 /// The seed with which all keys have one of four hashes, so that a test can let them collide.
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 pub(crate) const COLLIDING: u64 = 0x636f_6c6c_6964_6521;
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -20,7 +20,7 @@ impl Hash {
     /// Returns XXH3_64 of the key.
     #[inline]
     pub(crate) fn of(key: &[u8], seed: u64) -> Hash {
-        #[cfg(test)]
+        #[cfg(all(test, not(shuttle)))]
         if seed == COLLIDING {
             return Hash(xxh3_64_with_seed(key, seed) & 0xc000_0000_0000_0000);
         }
@@ -46,7 +46,7 @@ impl Hash {
     }
 
     /// A chosen hash, so that a test can let keys collide.
-    #[cfg(test)]
+    #[cfg(all(test, not(shuttle)))]
     pub(crate) fn chosen(hash: u64) -> Hash {
         Hash(hash)
     }

@@ -21,8 +21,10 @@ pub(crate) use self::growth::Growth;
 
 mod bucket;
 mod growth;
+#[cfg(all(test, shuttle))]
+mod model;
 mod table;
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 mod tests;
 
 const SLICES: usize = 1 << SLICE_BITS;
@@ -159,7 +161,6 @@ impl Slot<'_> {
     /// Replaces the record that the chain begins with. Fails if it has changed since it was found.
     #[inline]
     pub(crate) fn replace(&self, address: Address) -> bool {
-        let (old, new) = (self.entry.word(), self.entry.moved(address).word());
-        self.word.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        bucket::replace(self.word, self.entry, self.entry.moved(address))
     }
 }

@@ -22,7 +22,7 @@ pub(crate) mod paging;
 mod record;
 mod regions;
 pub(crate) mod stored;
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 mod tests;
 mod words;
 

@@ -1,18 +1,18 @@
 //! The words of the index and of the log. Everything in them is atomic, so that what threads do at
 //! the same time may be wrong, but never undefined.
 
-#[cfg(not(loom))]
+#[cfg(not(shuttle))]
 pub(crate) use net::memory::Memory;
 
-#[cfg(loom)]
-pub(crate) use for_loom::Memory;
+#[cfg(shuttle)]
+pub(crate) use for_shuttle::Memory;
 
-#[cfg(loom)]
-mod for_loom {
+#[cfg(shuttle)]
+mod for_shuttle {
     use std::io;
     use std::ops::{Deref, Range};
 
-    use loom::sync::atomic::AtomicU64;
+    use shuttle::sync::atomic::AtomicU64;
 
     /// The same with the words of the model checker.
     #[derive(Debug)]

@@ -102,6 +102,8 @@ pub enum OpenError {
         error: std::io::Error,
     },
     Storage(std::io::Error),
+    /// The storage has this file already, which a new store would overwrite.
+    NotEmpty(String),
 }
 
 impl fmt::Display for OpenError {
@@ -119,6 +121,11 @@ impl fmt::Display for OpenError {
             OpenError::Storage(error) => {
                 write!(f, "cannot use the storage of the store: {error}")
             }
+            OpenError::NotEmpty(file) => write!(
+                f,
+                "the storage has the file `{file}`, and a store cannot be recovered yet: choose an \
+                 empty folder"
+            ),
         }
     }
 }

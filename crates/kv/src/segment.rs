@@ -9,13 +9,20 @@ pub(crate) struct Segment {
     used: usize,
 }
 
+const PREFIX: &str = "log-";
+
 const LENGTH: usize = 24;
 
 impl Segment {
     pub(crate) fn new(number: u64) -> Segment {
         let mut segment = Segment { name: [0; LENGTH], used: 0 };
-        write!(segment, "log-{number:08x}").expect("a number has at most 16 digits");
+        write!(segment, "{PREFIX}{number:08x}").expect("a number has at most 16 digits");
         segment
+    }
+
+    /// True if a file may be a segment.
+    pub(crate) fn is_name(name: &str) -> bool {
+        name.starts_with(PREFIX)
     }
 
     pub(crate) fn as_str(&self) -> &str {

@@ -18,7 +18,7 @@ use self::waiting::{Reason, Waiting};
 
 mod cold;
 mod group;
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 mod tests;
 mod waiting;
 

@@ -8,6 +8,7 @@ use crate::index::Index;
 use crate::log::Log;
 use crate::log::paging::Paging;
 use crate::options::{OpenError, Options};
+use crate::segment::Segment;
 use crate::session::Session;
 use crate::shared::{Sessions, Shared};
 use crate::status::Status;
@@ -20,10 +21,15 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens an empty store, which writes what its memory does not hold to `storage`.
+    /// Opens an empty store, which writes what its memory does not hold to `storage`, where
+    /// there must be no log yet.
     pub fn open(options: Options, storage: &mut dyn Storage) -> Result<Store, OpenError> {
         let is_stored = storage.exists();
         options.check(is_stored)?;
+        let files = storage.list().map_err(OpenError::Storage)?;
+        if let Some(file) = files.into_iter().find(|file| Segment::is_name(&file.name)) {
+            return Err(OpenError::NotEmpty(file.name));
+        }
         let pages = options.memory / options.page;
         let paging = is_stored.then(|| Paging::new(pages, options.mutable_fraction));
         let memory = |bytes| move |error| OpenError::Memory { bytes, error };
@@ -46,7 +52,7 @@ impl Store {
         Ok(Store { shared: Arc::new(shared) })
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(shuttle)))]
     pub(crate) fn shared(&self) -> &Shared {
         &self.shared
     }

@@ -47,35 +47,3 @@ fn too_many_actions_are_given_back() {
     assert_eq!(epoch.take_due(), Some(0));
     assert_eq!(epoch.bump(MOST_ACTIONS), Ok(()));
 }
-
-#[cfg(loom)]
-mod model {
-    use loom::sync::Arc;
-    use loom::sync::atomic::{AtomicBool, Ordering::Relaxed};
-    use loom::thread;
-
-    /// A session that saw the old state must have left before the action is due.
-    #[test]
-    fn no_action_is_due_while_a_session_sees_what_was_replaced() {
-        loom::model(|| {
-            let epoch = Arc::new(super::epoch(1));
-            let (replaced, freed) =
-                (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-            let session = {
-                let (epoch, replaced, freed) = (epoch.clone(), replaced.clone(), freed.clone());
-                thread::spawn(move || {
-                    let _inside = epoch.enter(0);
-                    if !replaced.load(Relaxed) {
-                        assert!(!freed.load(Relaxed), "freed while a session uses it");
-                    }
-                })
-            };
-            replaced.store(true, Relaxed);
-            epoch.bump(()).unwrap();
-            if epoch.take_due().is_some() {
-                freed.store(true, Relaxed);
-            }
-            session.join().unwrap();
-        });
-    }
-}

@@ -49,7 +49,7 @@ impl Entry {
         Entry(self.0 | TENTATIVE)
     }
 
-    #[cfg(all(test, loom))]
+    #[cfg(all(test, shuttle))]
     pub(super) fn is_tentative(self) -> bool {
         self.0 & TENTATIVE != 0
     }
@@ -70,7 +70,7 @@ pub(super) fn find(bucket: &Bucket, tag: u64) -> Option<(&AtomicU64, Entry)> {
     // All seven are compared before the first branch: which of them matches cannot be predicted.
     let matching = bucket[..ENTRIES].iter().enumerate().fold(0_u32, |matching, (at, word)| {
         let word = word.load(Ordering::Acquire);
-        matching | u32::from(word >> ADDRESS_BITS == tag && word != 0) << at
+        matching | u32::from((word >> ADDRESS_BITS == tag) & (word != 0)) << at
     });
     if matching == 0 {
         return None;
@@ -79,6 +79,12 @@ pub(super) fn find(bucket: &Bucket, tag: u64) -> Option<(&AtomicU64, Entry)> {
     let entry = Entry(word.load(Ordering::Acquire));
     // It may have been deleted in between.
     (entry.0 >> ADDRESS_BITS == tag && entry.0 != 0).then_some((word, entry))
+}
+
+/// Replaces an entry. False if it has changed since it was found.
+#[inline]
+pub(super) fn replace(word: &AtomicU64, old: Entry, new: Entry) -> bool {
+    word.compare_exchange(old.0, new.0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
 }
 
 /// Returns an empty place.

@@ -47,6 +47,15 @@ impl Table {
         })
     }
 
+    /// A table so small that all interleavings can be tried: it has one bucket for all hashes below a
+    /// 4096th of all, and one that overflows.
+    #[cfg(all(test, shuttle))]
+    pub(super) fn of_one_bucket() -> Table {
+        let memory = || Memory::zeroed(WORDS).expect("a vector");
+        let (taken, slices) = (AtomicU64::new(0), AtomicU64::new(1));
+        Table { bits: 0, buckets: memory(), arena: memory(), taken, slices }
+    }
+
     pub(super) fn bits(&self) -> u32 {
         self.bits
     }

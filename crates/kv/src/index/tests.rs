@@ -96,33 +96,3 @@ fn a_table_is_unused_when_its_last_slice_has_left() {
     index.clear(1);
     assert_eq!(address(&index, hash(77, 5000)), Some(64));
 }
-
-#[cfg(loom)]
-mod model {
-    use loom::sync::Arc;
-    use loom::thread;
-
-    use super::super::bucket::{Bucket, Entry};
-    use super::super::table::Table;
-    use crate::address::Address;
-    use crate::hash::Hash;
-
-    fn visible(table: &Table, bucket: &Bucket) -> usize {
-        table.entries(bucket).filter(|entry| !entry.is_tentative()).count()
-    }
-
-    #[test]
-    fn two_inserters_of_one_tag_never_both_succeed() {
-        loom::model(|| {
-            let table = Arc::new(Table::of_buckets(1));
-            let other = table.clone();
-            let second = thread::spawn(move || {
-                other.add(other.first(), Entry::new(3, Address::new(64))).is_ok()
-            });
-            let first = table.add(table.first(), Entry::new(3, Address::new(32))).is_ok();
-            let second = second.join().unwrap();
-            assert!(!(first && second));
-            assert_eq!(visible(&table, table.first()), usize::from(first || second));
-        });
-    }
-}

@@ -13,7 +13,7 @@ use crate::address::Address;
 use super::record::{Info, Shape, UNIT, WORD};
 use super::{BLOCK, HEADER, Log, words};
 
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 mod tests;
 
 /// Bytes of the storage that are not what was written there.

@@ -11,7 +11,7 @@ use crate::storage::Storage;
 
 use super::waiting::Waiting;
 
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 mod tests;
 
 /// The most reads of a session in progress.

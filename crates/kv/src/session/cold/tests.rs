@@ -269,6 +269,18 @@ fn a_disk_without_space_answers_full_until_there_is_space() {
 }
 
 #[test]
+fn a_folder_with_files_is_refused_with_the_remedy() {
+    let mut thread = Thread::new(Disk::new(9));
+    thread.storage().file("log-00000000").unwrap();
+    let error = Store::open(options(), &mut thread.storage()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the storage has the file `log-00000000`, and a store cannot be recovered yet: choose an \
+         empty folder"
+    );
+}
+
+#[test]
 fn a_failed_write_ends_all_further_writes() {
     let faults = Faults { failing_call: Some(3), ..Faults::default() };
     let mut thread = Thread::new(Disk::new(8).with_faults(faults));

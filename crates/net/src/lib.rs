@@ -13,6 +13,7 @@ pub mod epoll;
 pub mod files;
 pub mod host;
 pub mod io;
+pub mod memory;
 pub mod process;
 mod rivals;
 pub mod simulation;

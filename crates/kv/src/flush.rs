@@ -1,0 +1,113 @@
+//! The progress of the log towards the storage: which pages are being written, and how far all have
+//! been.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+
+use crate::sync::{AtomicU8, AtomicU64, Mutex, Ordering};
+
+#[cfg(all(test, not(shuttle)))]
+mod tests;
+
+/// The pages that are written at the same time.
+const MOST_AT_ONCE: usize = 4;
+
+/// The state of the storage.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u8)]
+pub(crate) enum Health {
+    Good = 0,
+    /// A write found no space. It is tried again.
+    NoSpace = 1,
+    /// A write failed otherwise. It is never tried again: what the kernel still has is unknown.
+    Failed = 2,
+}
+
+#[derive(Debug)]
+pub(crate) struct Flush {
+    /// Everything before this address is in the storage.
+    flushed: AtomicU64,
+    health: AtomicU8,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The end of what has begun to be written.
+    begun: u64,
+    /// The number of writes in progress.
+    writing: usize,
+    /// Areas that were written before an earlier one: their starts and ends.
+    ahead: BTreeMap<u64, u64>,
+    /// Areas that found no space.
+    again: Vec<Range<u64>>,
+}
+
+impl Flush {
+    pub(crate) fn new() -> Flush {
+        Flush {
+            flushed: AtomicU64::new(0),
+            health: AtomicU8::new(Health::Good as u8),
+            state: Mutex::new(State::default()),
+        }
+    }
+
+    /// Everything before this address is in the storage.
+    pub(crate) fn flushed(&self) -> u64 {
+        self.flushed.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn health(&self) -> Health {
+        match self.health.load(Ordering::Acquire) {
+            0 => Health::Good,
+            1 => Health::NoSpace,
+            _ => Health::Failed,
+        }
+    }
+
+    /// Returns the next area to write, a page or a part of one, if there is one before `safe`.
+    pub(crate) fn begin(&self, safe: u64, page: u64) -> Option<Range<u64>> {
+        if self.health() == Health::Failed {
+            return None;
+        }
+        let mut state = self.state.lock().expect("no holder of this lock panics");
+        if state.writing == MOST_AT_ONCE {
+            return None;
+        }
+        let area = state.again.pop().or_else(|| {
+            let begun = state.begun;
+            let end = ((begun & !(page - 1)) + page).min(safe);
+            state.begun = begun.max(end);
+            (begun < end).then_some(begun..end)
+        })?;
+        state.writing += 1;
+        Some(area)
+    }
+
+    /// Takes the result of a write.
+    pub(crate) fn end(&self, area: Range<u64>, result: &io::Result<usize>) {
+        let mut state = self.state.lock().expect("no holder of this lock panics");
+        state.writing -= 1;
+        let health = match result {
+            Ok(_) => {
+                state.ahead.insert(area.start, area.end);
+                let mut flushed = self.flushed();
+                while let Some(end) = state.ahead.remove(&flushed) {
+                    flushed = end;
+                }
+                self.flushed.store(flushed, Ordering::Release);
+                if state.again.is_empty() { Health::Good } else { Health::NoSpace }
+            }
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+                state.again.push(area);
+                Health::NoSpace
+            }
+            Err(_) => Health::Failed,
+        };
+        // A failure stays.
+        if self.health() != Health::Failed {
+            self.health.store(health as u8, Ordering::Release);
+        }
+    }
+}

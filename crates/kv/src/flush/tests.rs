@@ -1,0 +1,42 @@
+use std::io;
+
+use super::{Flush, Health};
+
+const PAGE: u64 = 16 << 10;
+
+#[test]
+fn areas_end_with_their_page_and_are_flushed_in_order() {
+    let flush = Flush::new();
+    let safe = 2 * PAGE + 4096;
+    let areas: Vec<_> = std::iter::from_fn(|| flush.begin(safe, PAGE)).collect();
+    assert_eq!(areas, [0..PAGE, PAGE..2 * PAGE, 2 * PAGE..safe]);
+    flush.end(areas[1].clone(), &Ok(0));
+    assert_eq!(flush.flushed(), 0);
+    flush.end(areas[0].clone(), &Ok(0));
+    assert_eq!(flush.flushed(), 2 * PAGE);
+    flush.end(areas[2].clone(), &Ok(0));
+    assert_eq!(flush.flushed(), safe);
+    assert_eq!(flush.begin(3 * PAGE, PAGE), Some(safe..3 * PAGE));
+}
+
+#[test]
+fn what_found_no_space_is_written_again() {
+    let flush = Flush::new();
+    let area = flush.begin(PAGE, PAGE).unwrap();
+    flush.end(area.clone(), &Err(io::ErrorKind::StorageFull.into()));
+    assert_eq!((flush.health(), flush.flushed()), (Health::NoSpace, 0));
+    assert_eq!(flush.begin(PAGE, PAGE), Some(area.clone()));
+    flush.end(area, &Ok(0));
+    assert_eq!((flush.health(), flush.flushed()), (Health::Good, PAGE));
+}
+
+#[test]
+fn after_another_failure_nothing_is_written() {
+    let flush = Flush::new();
+    let (first, second) =
+        (flush.begin(2 * PAGE, PAGE).unwrap(), flush.begin(2 * PAGE, PAGE).unwrap());
+    flush.end(first, &Err(io::ErrorKind::Other.into()));
+    flush.end(second, &Ok(0));
+    assert_eq!((flush.health(), flush.flushed()), (Health::Failed, 0));
+    assert_eq!(flush.begin(8 * PAGE, PAGE), None);
+}

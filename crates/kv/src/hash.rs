@@ -1,0 +1,53 @@
+//! The hash of a key, and its parts: 12 bits name the slice, the next ones the bucket, and 15 bits
+//! behind those of the smallest index are the tag.
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+#[cfg(all(test, not(shuttle)))]
+mod tests;
+
+pub(crate) const SLICE_BITS: u32 = 12;
+pub(crate) const TAG_BITS: u32 = 15;
+
+/// The seed with which all keys have one of four hashes, so that a test can let them collide.
+#[cfg(all(test, not(shuttle)))]
+pub(crate) const COLLIDING: u64 = 0x636f_6c6c_6964_6521;
+
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Hash(u64);
+
+impl Hash {
+    /// Returns XXH3_64 of the key.
+    #[inline]
+    pub(crate) fn of(key: &[u8], seed: u64) -> Hash {
+        #[cfg(all(test, not(shuttle)))]
+        if seed == COLLIDING {
+            return Hash(xxh3_64_with_seed(key, seed) & 0xc000_0000_0000_0000);
+        }
+        Hash(xxh3_64_with_seed(key, seed))
+    }
+
+    #[inline]
+    pub(crate) fn slice(self) -> usize {
+        (self.0 >> (u64::BITS - SLICE_BITS)) as usize
+    }
+
+    /// Returns the number of the bucket among those of all slices, in the order of the hashes, if each slice has
+    /// two to the power of `bits`.
+    #[inline]
+    pub(crate) fn bucket(self, bits: u32) -> usize {
+        (self.0 >> (u64::BITS - SLICE_BITS - bits)) as usize
+    }
+
+    /// Returns the tag, which begins behind this many bits for the bucket.
+    #[inline]
+    pub(crate) fn tag(self, bits: u32) -> u64 {
+        (self.0 << (SLICE_BITS + bits)) >> (u64::BITS - TAG_BITS)
+    }
+
+    /// A chosen hash, so that a test can let keys collide.
+    #[cfg(all(test, not(shuttle)))]
+    pub(crate) fn chosen(hash: u64) -> Hash {
+        Hash(hash)
+    }
+}

@@ -1,0 +1,166 @@
+//! The index: from the hash of a key to the newest record of its chain.
+//!
+//! The hash space has 4096 slices, and a directory says of each in which table it is. A table has
+//! the buckets of all slices of one size behind each other, so that the bucket is found by one
+//! shift, and a slice of which this store has nothing leads to no table. The keys of a chain share
+//! bucket and tag; only the log tells them apart.
+
+use std::io;
+use std::sync::OnceLock;
+
+use crate::address::Address;
+use crate::hash::{Hash, SLICE_BITS};
+use crate::prefetch::prefetch;
+use crate::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+pub(crate) use self::bucket::Entry;
+
+use self::table::{NoPlace, Table};
+
+pub(crate) use self::growth::Growth;
+
+mod bucket;
+mod growth;
+#[cfg(all(test, shuttle))]
+mod model;
+mod table;
+#[cfg(all(test, not(shuttle)))]
+mod tests;
+
+const SLICES: usize = 1 << SLICE_BITS;
+
+/// The sizes that a slice can have: each doubling takes a bit of the tag for the bucket, and nine
+/// must be left. There is one place more, the first, which stays empty: slices that are not here
+/// lead to it.
+const PLACES: usize = 8;
+
+/// Marks a slice whose entries are being moved to the next table.
+const MOVING: u8 = 0x80;
+
+/// The attempts to add an entry while others add to the same bucket.
+const ATTEMPTS: usize = 64;
+
+#[derive(Debug)]
+pub(crate) struct Index {
+    /// The place in `tables` of each slice.
+    directory: Box<[AtomicU8]>,
+    tables: [OnceLock<Table>; PLACES],
+    /// The bits of a bucket in the first table, behind which the tag begins.
+    first_bits: u32,
+    /// The entries of each slice.
+    counts: Box<[AtomicU32]>,
+    /// The slice that should grow, or is growing.
+    wanted: AtomicU32,
+    /// The number of times that the entries of a slice have moved.
+    moves: AtomicU32,
+}
+
+/// An entry that was found, and its word in the bucket.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slot<'a> {
+    word: &'a AtomicU64,
+    entry: Entry,
+}
+
+/// The result of an attempt to add an entry.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Added {
+    Done,
+    /// There is an entry with this tag now.
+    Exists,
+    Full,
+    /// Others are adding to the same bucket.
+    Contended,
+}
+
+impl Index {
+    /// Makes an empty index that has all slices, with at least this number of buckets.
+    pub(crate) fn new(buckets: u64) -> io::Result<Index> {
+        let all_bits = buckets.max(SLICES as u64).next_power_of_two().trailing_zeros();
+        let first_bits = all_bits - SLICE_BITS;
+        let tables = [const { OnceLock::new() }; PLACES];
+        tables[1].set(Table::new(first_bits)?).expect("no table was set");
+        let directory = (0..SLICES).map(|_| AtomicU8::new(1)).collect();
+        let counts = (0..SLICES).map(|_| AtomicU32::new(0)).collect();
+        let (wanted, moves) = (AtomicU32::new(0), AtomicU32::new(0));
+        Ok(Index { directory, tables, first_bits, counts, wanted, moves })
+    }
+
+    /// True if the slice of this hash is here.
+    pub(crate) fn owns(&self, hash: Hash) -> bool {
+        self.table(hash).is_some()
+    }
+
+    /// True if the entries of the slice may be changed until the session refreshes.
+    pub(crate) fn may_change(&self, hash: Hash) -> bool {
+        self.directory[hash.slice()].load(Ordering::Acquire) & MOVING == 0
+    }
+
+    /// The number of times that entries have moved: a slot that was found before is of no use.
+    #[inline]
+    pub(crate) fn moves(&self) -> u32 {
+        self.moves.load(Ordering::Acquire)
+    }
+
+    /// Begins to bring the bucket into the cache.
+    #[inline]
+    pub(crate) fn prefetch(&self, hash: Hash) {
+        if let Some(table) = self.table(hash) {
+            prefetch(table.bucket(hash));
+        }
+    }
+
+    /// Finds the entry for a hash.
+    #[inline(always)]
+    pub(crate) fn find(&self, hash: Hash) -> Option<Slot<'_>> {
+        let table = self.table(hash)?;
+        let (word, entry) = table.find(table.bucket(hash), hash.tag(self.first_bits))?;
+        Some(Slot { word, entry })
+    }
+
+    /// Adds the first entry for a hash.
+    pub(crate) fn add(&self, hash: Hash, address: Address) -> Added {
+        let Some(table) = self.table(hash) else { return Added::Full };
+        let (bucket, tag) = (table.bucket(hash), hash.tag(self.first_bits));
+        for _ in 0..ATTEMPTS {
+            if table.find(bucket, tag).is_some() {
+                return Added::Exists;
+            }
+            match table.add(bucket, Entry::new(tag, address)) {
+                Ok(()) => {
+                    self.count(hash.slice(), table.bits());
+                    return Added::Done;
+                }
+                Err(NoPlace::Full) => return Added::Full,
+                Err(NoPlace::Contended) => std::hint::spin_loop(),
+            }
+        }
+        Added::Contended
+    }
+
+    #[inline(always)]
+    fn table(&self, hash: Hash) -> Option<&Table> {
+        let place = self.directory[hash.slice()].load(Ordering::Acquire);
+        self.tables[usize::from(place) % PLACES].get()
+    }
+}
+
+impl Slot<'_> {
+    #[inline]
+    pub(crate) fn address(&self) -> Address {
+        self.entry.address()
+    }
+
+    /// Returns the address that the entry has now, or none if it has been removed.
+    #[inline]
+    pub(crate) fn newest(&self) -> Address {
+        let now = Entry::of_word(self.word.load(Ordering::Acquire));
+        if now.tag_is_of(self.entry) { now.address() } else { Address::NONE }
+    }
+
+    /// Replaces the record that the chain begins with. Fails if it has changed since it was found.
+    #[inline]
+    pub(crate) fn replace(&self, address: Address) -> bool {
+        bucket::replace(self.word, self.entry, self.entry.moved(address))
+    }
+}

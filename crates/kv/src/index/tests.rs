@@ -1,0 +1,98 @@
+use std::collections::HashMap;
+
+use super::{Added, Growth, Index};
+use crate::address::Address;
+use crate::hash::Hash;
+
+/// A hash with these parts, for an index with one bucket for each slice.
+fn hash(slice: u64, tag: u64) -> Hash {
+    Hash::chosen(slice << 52 | tag << 37)
+}
+
+fn address(index: &Index, hash: Hash) -> Option<u64> {
+    index.find(hash).map(|slot| slot.address().get())
+}
+
+#[test]
+fn an_entry_is_found_by_bucket_and_tag_alone() {
+    let index = Index::new(0).unwrap();
+    assert_eq!(index.add(hash(5, 9), Address::new(64)), Added::Done);
+    assert_eq!(address(&index, hash(5, 9)), Some(64));
+    assert_eq!(address(&index, hash(5, 8)), None);
+    assert_eq!(address(&index, hash(6, 9)), None);
+    assert_eq!(index.add(hash(5, 9), Address::new(96)), Added::Exists);
+}
+
+#[test]
+fn the_tag_zero_is_not_an_empty_place() {
+    let index = Index::new(0).unwrap();
+    assert_eq!(address(&index, hash(1, 0)), None);
+    assert_eq!(index.add(hash(1, 0), Address::new(32)), Added::Done);
+    assert_eq!(address(&index, hash(1, 0)), Some(32));
+}
+
+#[test]
+fn a_replaced_entry_is_not_replaced_by_who_found_the_old_one() {
+    let index = Index::new(0).unwrap();
+    index.add(hash(1, 1), Address::new(32));
+    let (first, second) = (index.find(hash(1, 1)).unwrap(), index.find(hash(1, 1)).unwrap());
+    assert!(first.replace(Address::new(64)));
+    assert!(!second.replace(Address::new(96)));
+    assert_eq!(address(&index, hash(1, 1)), Some(64));
+}
+
+#[test]
+fn buckets_overflow_until_the_arena_is_full() {
+    let index = Index::new(0).unwrap();
+    let (slices, overflows) = (64, 4096 / 4 / 64);
+    let mut model = HashMap::new();
+    for slice in 0..slices {
+        for tag in 0..7 * (overflows + 1) {
+            let address = 32 * (slice * 1000 + tag + 1);
+            assert_eq!(index.add(hash(slice, tag), Address::new(address)), Added::Done);
+            model.insert((slice, tag), address);
+        }
+    }
+    assert_eq!(index.add(hash(7, 32767), Address::new(32)), Added::Full);
+    assert_eq!(index.add(hash(slices, 32767), Address::new(32)), Added::Done);
+    for ((slice, tag), expected) in model {
+        assert_eq!(address(&index, hash(slice, tag)), Some(expected));
+    }
+}
+
+#[test]
+fn a_slice_grows_without_losing_an_entry() {
+    let index = Index::new(0).unwrap();
+    let tags: Vec<u64> = (0..300).map(|number| number * 109 % (1 << 15)).collect();
+    for (number, tag) in tags.iter().enumerate() {
+        assert_eq!(index.add(hash(9, *tag), Address::new(32 + number as u64)), Added::Done);
+        assert_eq!(index.add(hash(8, *tag), Address::new(5000 + number as u64)), Added::Done);
+        while let Growth::Begun(slice) = index.begin_growth() {
+            assert!(!index.may_change(Hash::chosen((slice as u64) << 52)));
+            assert_eq!(index.grow(slice), None);
+        }
+    }
+    assert!(index.tables[6].get().is_some());
+    for (number, tag) in tags.iter().enumerate() {
+        assert_eq!(address(&index, hash(9, *tag)), Some(32 + number as u64));
+        assert_eq!(address(&index, hash(8, *tag)), Some(5000 + number as u64));
+    }
+    assert_eq!(address(&index, hash(9, 110)), None);
+    assert!(index.may_change(hash(9, 0)));
+}
+
+#[test]
+fn a_table_is_unused_when_its_last_slice_has_left() {
+    let index = Index::new(0).unwrap();
+    let mut unused = Vec::new();
+    for slice in 0..4096 {
+        for tag in 0..6 {
+            index.add(hash(slice, tag * 5000), Address::new(32 * (tag + 1)));
+        }
+        let Growth::Begun(grown) = index.begin_growth() else { panic!("slice {slice}") };
+        unused.extend(index.grow(grown));
+    }
+    assert_eq!(unused, [1]);
+    index.clear(1);
+    assert_eq!(address(&index, hash(77, 5000)), Some(64));
+}

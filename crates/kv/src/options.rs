@@ -1,0 +1,133 @@
+//! The sizes of a store, and what is wrong with them.
+
+use std::fmt;
+
+use crate::log::paging::LEAST_PAGES;
+
+/// The sizes of a store.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// The seed of the hash of keys.
+    pub seed: u64,
+    /// The number of hash buckets, of 64 bytes each; rounded up to a power of two, at least 4096.
+    pub buckets: u64,
+    /// A number that only this store has, such as a random one: blocks of another are not believed.
+    pub id: u64,
+    /// The bytes of the log that are kept in memory; rounded down to whole pages, at least two, and
+    /// four with a storage.
+    pub memory: u64,
+    /// The part of the memory in which records are updated in place, above 0 and at most 0.95.
+    pub mutable_fraction: f64,
+    /// The bytes of a page: a power of two, from 16 KiB on. A value that does not fit in
+    /// one is refused.
+    pub page: u64,
+    /// The bytes of a file of the log: a power of two, at least those of a page.
+    pub segment: u64,
+    /// The most bytes of the log; then writes answer `Full`.
+    pub log_limit: Option<u64>,
+    /// The most sessions that are open at the same time, at most 65,536.
+    pub sessions: u32,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            seed: 0,
+            id: 0,
+            buckets: 1 << 20,
+            memory: 1 << 30,
+            mutable_fraction: 0.9,
+            page: 4 << 20,
+            segment: 1 << 30,
+            log_limit: None,
+            sessions: 4096,
+        }
+    }
+}
+
+impl Options {
+    /// Checks each size.
+    pub(crate) fn check(&self, is_stored: bool) -> Result<(), OpenError> {
+        let pages = self.memory / self.page.max(1);
+        let checks = [
+            (
+                "page",
+                self.page.to_string(),
+                self.page.is_power_of_two() && (16 << 10..=1 << 30).contains(&self.page),
+                "a power of two from 16 KiB to 1 GiB",
+            ),
+            (
+                "memory",
+                self.memory.to_string(),
+                pages >= if is_stored { LEAST_PAGES } else { 2 } && self.memory < 1 << 47,
+                "two pages or more, with a storage four, below 128 TiB",
+            ),
+            (
+                "segment",
+                self.segment.to_string(),
+                self.segment.is_power_of_two() && self.segment >= self.page,
+                "a power of two, not below the page",
+            ),
+            ("buckets", self.buckets.to_string(), self.buckets <= 1 << 36, "at most 2^36"),
+            (
+                "mutable_fraction",
+                self.mutable_fraction.to_string(),
+                self.mutable_fraction > 0.0 && self.mutable_fraction <= 0.95,
+                "a number above 0 and at most 0.95",
+            ),
+            (
+                "sessions",
+                self.sessions.to_string(),
+                (1..=1 << 16).contains(&self.sessions),
+                "1 to 65,536",
+            ),
+        ];
+        let wrong = checks.into_iter().find(|(.., is_valid, _)| !is_valid);
+        wrong.map_or(Ok(()), |(name, value, _, valid)| Err(OpenError::Size { name, value, valid }))
+    }
+}
+
+/// The reason why a store could not be opened.
+#[derive(Debug)]
+pub enum OpenError {
+    /// A size is not valid: its name, the value, and the values that are.
+    Size {
+        name: &'static str,
+        value: String,
+        valid: &'static str,
+    },
+    /// The operating system has not given the memory.
+    Memory {
+        bytes: u64,
+        error: std::io::Error,
+    },
+    Storage(std::io::Error),
+    /// The storage has this file already, which a new store would overwrite.
+    NotEmpty(String),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::Size { name, value, valid } => {
+                write!(f, "`{name}` of a store is not valid: {value}; choose {valid}")
+            }
+            OpenError::Memory { bytes, error } => {
+                write!(
+                    f,
+                    "cannot reserve {bytes} bytes of memory: {error}; choose less memory or fewer buckets"
+                )
+            }
+            OpenError::Storage(error) => {
+                write!(f, "cannot use the storage of the store: {error}")
+            }
+            OpenError::NotEmpty(file) => write!(
+                f,
+                "the storage has the file `{file}`, and a store cannot be recovered yet: choose an \
+                 empty folder"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}

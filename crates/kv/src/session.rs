@@ -1,0 +1,241 @@
+//! A session: a stream of operations, each of which has a serial.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use crate::apply::{Applying, Step};
+use crate::hash::Hash;
+use crate::op::{FixedOp, Op};
+use crate::replies::{Completions, Replies};
+use crate::shared::{Place, Shared};
+use crate::status::{Outcome, Status};
+use crate::storage::Storage;
+
+use self::cold::Cold;
+use self::group::Request;
+use self::waiting::{Reason, Waiting};
+
+mod cold;
+mod group;
+#[cfg(all(test, not(shuttle)))]
+mod tests;
+mod waiting;
+
+/// The stream of operations of one thread or of one connection. Pending operations are forgotten
+/// when it is dropped: each of them has happened or not.
+#[derive(Debug)]
+pub struct Session {
+    shared: Arc<Shared>,
+    id: u64,
+    place: Place,
+    next: u64,
+    waiting: Waiting,
+    cold: Cold,
+    /// A buffer for values that are copied.
+    scratch: Vec<u8>,
+    /// A buffer for values that are not returned as bytes.
+    unused: Vec<u8>,
+    not_sync: PhantomData<Cell<()>>,
+}
+
+impl Session {
+    pub(crate) fn open(shared: Arc<Shared>, id: u64) -> Result<Session, Status> {
+        let place = shared.sessions.open(id)?;
+        shared.epoch.open(place.slot);
+        Ok(Session {
+            shared,
+            id,
+            place,
+            next: 0,
+            waiting: Waiting::default(),
+            cold: Cold::new(place.owner),
+            scratch: Vec::new(),
+            unused: Vec::new(),
+            not_sync: PhantomData,
+        })
+    }
+
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Returns the serial that the next operation gets; they count from zero.
+    pub fn next_serial(&self) -> u64 {
+        self.next
+    }
+
+    /// The number of operations that are pending.
+    pub fn pending(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Appends the value to `value`.
+    pub fn read(&mut self, key: &[u8], value: &mut Vec<u8>) -> Outcome {
+        self.one(&Op::Read { key }, value)
+    }
+
+    pub fn upsert(&mut self, key: &[u8], value: &[u8]) -> Outcome {
+        self.without_value(&Op::Upsert { key, value })
+    }
+
+    /// Writes the new value to `sum`.
+    pub fn add(&mut self, key: &[u8], delta: i64, sum: &mut i64) -> Outcome {
+        let outcome = self.without_value(&Op::Add { key, delta });
+        if let Ok(bytes) = self.unused[..].try_into() {
+            *sum = i64::from_le_bytes(bytes);
+        }
+        outcome
+    }
+
+    pub fn delete(&mut self, key: &[u8]) -> Outcome {
+        self.without_value(&Op::Delete { key })
+    }
+
+    /// Appends that part of the value to `value`.
+    pub fn read_at(
+        &mut self,
+        key: &[u8],
+        offset: u32,
+        length: u32,
+        value: &mut Vec<u8>,
+    ) -> Outcome {
+        self.one(&Op::ReadAt { key, offset, length }, value)
+    }
+
+    pub fn write_at(&mut self, key: &[u8], offset: u32, bytes: &[u8]) -> Outcome {
+        self.without_value(&Op::WriteAt { key, offset, bytes })
+    }
+
+    /// Executes operations and fills `replies` with their answers; the first has the serial that
+    /// [`Session::next_serial`] returned before. Returns how many were executed: less than all if
+    /// the replies reached their limit, and then the rest is for another call.
+    ///
+    /// A batch is many times as fast as its operations one by one: while one of them waits for the
+    /// memory, others do, too.
+    #[must_use = "a batch may end before its last operation"]
+    pub fn batch(&mut self, ops: &[Op<'_>], replies: &mut Replies) -> usize {
+        self.groups(ops, replies)
+    }
+
+    /// As [`Session::batch`], for keys and values of eight bytes.
+    #[must_use = "a batch may end before its last operation"]
+    pub fn batch_fixed(&mut self, ops: &[FixedOp], replies: &mut Replies) -> usize {
+        self.groups(ops, replies)
+    }
+
+    /// Completes what can be completed of the pending operations, fills `completions` with their ends,
+    /// and does a part of the store's work with the storage. Call it again when the storage has
+    /// completions, and while operations are pending.
+    pub fn poll(&mut self, storage: &mut dyn Storage, completions: &mut Completions) {
+        completions.clear();
+        let shared = &*self.shared;
+        self.cold.take(shared, storage, &mut self.waiting);
+        {
+            let _inside = shared.epoch.enter(self.place.slot);
+            shared.maintain();
+            try_again(shared, &mut self.waiting, &mut self.scratch, completions);
+        }
+        self.cold.begin_reads(shared, storage, &mut self.waiting);
+        self.cold.begin_writes(shared, storage);
+    }
+
+    fn without_value(&mut self, op: &Op<'_>) -> Outcome {
+        let mut value = std::mem::take(&mut self.unused);
+        value.clear();
+        let outcome = self.one(op, &mut value);
+        self.unused = value;
+        outcome
+    }
+
+    fn one(&mut self, op: &Op<'_>, value: &mut Vec<u8>) -> Outcome {
+        let shared = &*self.shared;
+        let hash = Hash::of(op.key(), shared.seed);
+        let step = {
+            let _inside = shared.epoch.enter(self.place.slot);
+            shared.maintain();
+            applying(shared, &mut self.scratch).apply(hash, op, None, value)
+        };
+        let serial = self.next;
+        self.next += 1;
+        let status = match step {
+            Step::Done(status) => status,
+            Step::Later => self.waiting.keep(serial, op, Reason::Others),
+            Step::Cold(at) => self.waiting.keep(serial, op, Reason::Cold(at)),
+        };
+        match status {
+            Status::Pending => Outcome::Pending(serial),
+            status => Outcome::Done(status),
+        }
+    }
+
+    fn groups<R: Request>(&mut self, requests: &[R], replies: &mut Replies) -> usize {
+        let shared = &*self.shared;
+        replies.clear(requests.len());
+        let inside = shared.epoch.enter(self.place.slot);
+        let mut executed = 0;
+        for requests in requests.chunks(group::MOST) {
+            if replies.is_at_its_limit() {
+                break;
+            }
+            inside.refresh();
+            shared.maintain();
+            let mut applying = applying(shared, &mut self.scratch);
+            let waiting = &mut self.waiting;
+            group::execute(&mut applying, shared.seed, requests, self.next, waiting, replies);
+            executed += requests.len();
+            self.next += requests.len() as u64;
+        }
+        executed
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.shared.sessions.close(self.id, self.place);
+    }
+}
+
+/// Tries each pending operation once that may succeed now.
+fn try_again(
+    shared: &Shared,
+    waiting: &mut Waiting,
+    scratch: &mut Vec<u8>,
+    completions: &mut Completions,
+) {
+    let mut applying = applying(shared, scratch);
+    for _ in 0..waiting.ready() {
+        if completions.is_at_its_limit() {
+            break;
+        }
+        let Some(number) = waiting.next_ready() else { break };
+        let waits = waiting.get(number);
+        let (op, serial) = (waits.op(), waits.serial);
+        let step = if waits.has_failed() {
+            Step::Done(Status::StorageFailed)
+        } else {
+            let hash = Hash::of(op.key(), shared.seed);
+            applying.apply(hash, &op, waits.known(), completions.bytes_mut())
+        };
+        match step {
+            Step::Done(status) => {
+                completions.push(serial, status);
+                waiting.end(number);
+            }
+            Step::Later => waiting.wait(number, Reason::Others),
+            Step::Cold(at) => waiting.wait(number, Reason::Cold(at)),
+        }
+    }
+}
+
+/// Returns the state of the store from now until the session refreshes.
+fn applying<'a>(shared: &'a Shared, scratch: &'a mut Vec<u8>) -> Applying<'a> {
+    Applying {
+        index: &shared.index,
+        log: &shared.log,
+        borders: shared.log.borders(),
+        version: 1,
+        without_room: shared.without_room(),
+        scratch,
+    }
+}

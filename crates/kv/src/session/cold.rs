@@ -1,0 +1,199 @@
+//! A session's work with the storage: reads for its pending operations, and writes of pages, which
+//! are anybody's.
+
+use net::{Completion, Operation};
+
+use crate::address::Address;
+use crate::log::BLOCK;
+use crate::log::stored::{Corrupt, check, length_of_run, record_at};
+use crate::shared::Shared;
+use crate::storage::Storage;
+
+use super::waiting::Waiting;
+
+#[cfg(all(test, not(shuttle)))]
+mod tests;
+
+/// The most reads of a session in progress.
+const MOST_READS: usize = 128;
+
+/// The buffers that are kept for further operations.
+const MOST_SPARE: usize = 128;
+
+/// Marks the token of a write; the rest is the number of its first block.
+const WRITE: u64 = 1 << 63;
+
+/// The bits of the number of a waiting operation.
+const NUMBER_BITS: u32 = 12;
+
+/// The reads and writes of a session.
+#[derive(Debug)]
+pub(super) struct Cold {
+    /// The tokens of this session are this with the number of an operation.
+    tokens: u64,
+    reading: usize,
+    spare: Vec<Vec<u8>>,
+    /// Buffers of whole pages.
+    spare_pages: Vec<Vec<u8>>,
+}
+
+/// The next step of a search in the storage.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Next<'a> {
+    Found(&'a [u8]),
+    Absent,
+    /// The record at this address is next.
+    Record(Address),
+    /// The record is large: all of these bytes must be read.
+    Longer(usize),
+}
+
+impl Cold {
+    pub(super) fn new(owner: u64) -> Cold {
+        let (spare, spare_pages) = (Vec::new(), Vec::new());
+        Cold { tokens: owner << NUMBER_BITS, reading: 0, spare, spare_pages }
+    }
+
+    /// Takes what the storage has completed.
+    pub(super) fn take(
+        &mut self,
+        shared: &Shared,
+        storage: &mut dyn Storage,
+        waiting: &mut Waiting,
+    ) {
+        let tokens = self.tokens;
+        let is_own = move |token: u64| token >> NUMBER_BITS == tokens >> NUMBER_BITS;
+        while self.reading > 0
+            && let Some(completion) = storage.kept(&is_own)
+        {
+            self.read(shared, completion, waiting);
+        }
+        while let Some(completion) = storage.next_completion() {
+            if completion.token & WRITE != 0 {
+                self.written(shared, completion);
+            } else if is_own(completion.token) {
+                self.read(shared, completion, waiting);
+            } else if shared.is_open(completion.token >> NUMBER_BITS) {
+                storage.keep(completion);
+            }
+        }
+    }
+
+    /// Begins reads for waiting operations.
+    pub(super) fn begin_reads(
+        &mut self,
+        shared: &Shared,
+        storage: &mut dyn Storage,
+        waiting: &mut Waiting,
+    ) {
+        while self.reading < MOST_READS
+            && storage.room() > 0
+            && let Some((number, at)) = waiting.next_cold()
+        {
+            let length = waiting.get(number).length_to_read.max(BLOCK as usize);
+            let (segment, offset) = shared.place(at.get() & !(BLOCK - 1));
+            let Ok(file) = storage.file(segment.as_str()) else {
+                waiting.fail(number);
+                continue;
+            };
+            let mut buffer = self.spare.pop().unwrap_or_default();
+            buffer.resize(length, 0);
+            storage.begin(
+                file,
+                Operation::Read { at: offset, buffer },
+                self.tokens | number as u64,
+            );
+            self.reading += 1;
+        }
+    }
+
+    /// Begins to write pages that nobody changes any more.
+    pub(super) fn begin_writes(&mut self, shared: &Shared, storage: &mut dyn Storage) {
+        while storage.room() > 0
+            && let Some(area) = shared.next_area()
+        {
+            let (segment, offset) = shared.place(area.start);
+            match storage.file(segment.as_str()) {
+                Ok(file) => {
+                    let mut bytes = self.spare_pages.pop().unwrap_or_default();
+                    shared.log.seal(area.start, area.end, shared.id, &mut bytes);
+                    let token = WRITE | (area.start / BLOCK);
+                    storage.begin(file, Operation::Write { at: offset, bytes }, token);
+                }
+                Err(error) => {
+                    shared.flush.end(area, &Err(error));
+                    return;
+                }
+            }
+        }
+    }
+
+    fn written(&mut self, shared: &Shared, completion: Completion) {
+        let start = (completion.token & !WRITE) * BLOCK;
+        let area = start..start + completion.buffer.len() as u64;
+        shared.flush.end(area, &completion.result);
+        self.spare_pages.push(completion.buffer);
+    }
+
+    fn read(&mut self, shared: &Shared, completion: Completion, waiting: &mut Waiting) {
+        self.reading -= 1;
+        let number = (completion.token - self.tokens) as usize;
+        let Completion { result, buffer, .. } = completion;
+        let op = waiting.get(number);
+        let is_whole = result.is_ok_and(|length| length == buffer.len());
+        let next = if is_whole { search(&buffer, op.key(), op.at(), shared) } else { Err(Corrupt) };
+        match next {
+            Ok(Next::Found(value)) => waiting.found(number, Some(value)),
+            Ok(Next::Absent) => waiting.found(number, None),
+            Ok(Next::Record(at)) => waiting.read_on(number, at, 0),
+            Ok(Next::Longer(length)) => {
+                let at = op.at();
+                waiting.read_on(number, at, length);
+            }
+            Err(Corrupt) => waiting.fail(number),
+        }
+        if self.spare.len() < MOST_SPARE {
+            self.spare.push(buffer);
+        }
+    }
+}
+
+/// Searches the blocks that were read for a key, from the record at an address on.
+fn search<'a>(
+    blocks: &'a [u8],
+    key: &[u8],
+    from: Address,
+    shared: &Shared,
+) -> Result<Next<'a>, Corrupt> {
+    let block = from.get() & !(BLOCK - 1);
+    // The header is not checked yet: a length that cannot be is refused, and another is checked
+    // together with all that it claims.
+    let length = length_of_run(blocks).ok_or(Corrupt)? as usize * BLOCK as usize;
+    if length > blocks.len() && length <= shared.page as usize {
+        return Ok(Next::Longer(length));
+    }
+    let blocks = blocks.get(..length).ok_or(Corrupt)?;
+    check(blocks, block, shared.id)?;
+    let begin = shared.log.borders().begin;
+    let mut at = from;
+    loop {
+        let record = record_at(blocks, at)?;
+        if record.key == key && !record.info.is_invalid() {
+            return Ok(match record.info.is_tombstone() {
+                true => Next::Absent,
+                false => Next::Found(record.value),
+            });
+        }
+        let previous = record.info.previous();
+        if previous >= at {
+            return Err(Corrupt);
+        }
+        if previous < begin {
+            return Ok(Next::Absent);
+        }
+        if previous.get() < block {
+            return Ok(Next::Record(previous));
+        }
+        at = previous;
+    }
+}

@@ -1,0 +1,232 @@
+//! The operations of a session that have not ended, with copies of what they need. Each keeps its
+//! number until it ends: reads of the storage carry it.
+
+use std::collections::VecDeque;
+
+use crate::address::Address;
+use crate::apply::Known;
+use crate::op::Op;
+use crate::status::Status;
+
+/// The most operations of a session that wait.
+pub(super) const MOST: usize = 4096;
+
+/// The operations that wait.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    ops: Vec<OwnedOp>,
+    /// The numbers of those that have ended, whose buffers are used again.
+    free: Vec<usize>,
+    /// Those that are to be tried again, in order.
+    ready: VecDeque<usize>,
+    /// Those that need a record from the storage, in order.
+    cold: VecDeque<usize>,
+}
+
+/// The reason to wait.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Reason {
+    Others,
+    /// The record at this address must be read.
+    Cold(Address),
+}
+
+impl Waiting {
+    pub(super) fn len(&self) -> usize {
+        self.ops.len() - self.free.len()
+    }
+
+    /// Keeps a copy of an operation, unless too many wait.
+    pub(super) fn keep(&mut self, serial: u64, op: &Op<'_>, reason: Reason) -> Status {
+        if self.len() == MOST {
+            return Status::Busy;
+        }
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.ops.push(OwnedOp::default());
+            self.ops.len() - 1
+        });
+        self.ops[number].become_copy(serial, op);
+        self.wait(number, reason);
+        Status::Pending
+    }
+
+    /// Lets an operation wait again.
+    pub(super) fn wait(&mut self, number: usize, reason: Reason) {
+        match reason {
+            Reason::Others => self.ready.push_back(number),
+            Reason::Cold(from) => {
+                let op = &mut self.ops[number];
+                (op.from, op.at, op.length_to_read) = (from, from, 0);
+                op.search = Search::Open;
+                self.cold.push_back(number);
+            }
+        }
+    }
+
+    /// The number of operations that may be tried now.
+    pub(super) fn ready(&self) -> usize {
+        self.ready.len()
+    }
+
+    pub(super) fn next_ready(&mut self) -> Option<usize> {
+        self.ready.pop_front()
+    }
+
+    /// Returns the next operation that needs a record, and its address.
+    pub(super) fn next_cold(&mut self) -> Option<(usize, Address)> {
+        let number = self.cold.pop_front()?;
+        Some((number, self.ops[number].at))
+    }
+
+    pub(super) fn get(&mut self, number: usize) -> &mut OwnedOp {
+        &mut self.ops[number]
+    }
+
+    /// The record at this address is next, with this many bytes from its block on; zero if they are
+    /// not known.
+    pub(super) fn read_on(&mut self, number: usize, at: Address, length: usize) {
+        let op = &mut self.ops[number];
+        (op.at, op.length_to_read) = (at, length);
+        self.cold.push_back(number);
+    }
+
+    /// The search in the storage has ended.
+    pub(super) fn found(&mut self, number: usize, value: Option<&[u8]>) {
+        let op = &mut self.ops[number];
+        op.search = if value.is_some() { Search::Value } else { Search::Absent };
+        op.value.clear();
+        op.value.extend_from_slice(value.unwrap_or_default());
+        self.ready.push_back(number);
+    }
+
+    /// The storage could not be searched.
+    pub(super) fn fail(&mut self, number: usize) {
+        self.ops[number].search = Search::Failed;
+        self.ready.push_back(number);
+    }
+
+    pub(super) fn end(&mut self, number: usize) {
+        self.free.push(number);
+    }
+}
+
+/// An operation that owns its key and its bytes.
+#[derive(Debug)]
+pub(super) struct OwnedOp {
+    pub(super) serial: u64,
+    code: Code,
+    key: Vec<u8>,
+    bytes: Vec<u8>,
+    offset: u32,
+    length: u32,
+    /// The record below Head where the search in memory ended, and the one that is read next.
+    from: Address,
+    at: Address,
+    pub(super) length_to_read: usize,
+    search: Search,
+    value: Vec<u8>,
+}
+
+/// The state of the search in the storage.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Search {
+    Open,
+    Absent,
+    /// The newest value there is in the operation's buffer.
+    Value,
+    Failed,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Code {
+    Read,
+    Upsert,
+    Add,
+    Delete,
+    ReadAt,
+    WriteAt,
+}
+
+impl Default for OwnedOp {
+    fn default() -> OwnedOp {
+        OwnedOp {
+            serial: 0,
+            code: Code::Read,
+            key: Vec::new(),
+            bytes: Vec::new(),
+            offset: 0,
+            length: 0,
+            from: Address::NONE,
+            at: Address::NONE,
+            length_to_read: 0,
+            search: Search::Open,
+            value: Vec::new(),
+        }
+    }
+}
+
+impl OwnedOp {
+    /// Becomes a copy of an operation; the buffers are used again.
+    fn become_copy(&mut self, serial: u64, op: &Op<'_>) {
+        self.serial = serial;
+        self.search = Search::Open;
+        self.key.clear();
+        self.key.extend_from_slice(op.key());
+        self.bytes.clear();
+        (self.code, self.offset, self.length) = match *op {
+            Op::Read { .. } => (Code::Read, 0, 0),
+            Op::Upsert { value, .. } => {
+                self.bytes.extend_from_slice(value);
+                (Code::Upsert, 0, 0)
+            }
+            Op::Add { delta, .. } => {
+                self.bytes.extend_from_slice(&delta.to_le_bytes());
+                (Code::Add, 0, 0)
+            }
+            Op::Delete { .. } => (Code::Delete, 0, 0),
+            Op::ReadAt { offset, length, .. } => (Code::ReadAt, offset, length),
+            Op::WriteAt { offset, bytes, .. } => {
+                self.bytes.extend_from_slice(bytes);
+                (Code::WriteAt, offset, 0)
+            }
+        };
+    }
+
+    pub(super) fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    pub(super) fn at(&self) -> Address {
+        self.at
+    }
+
+    pub(super) fn op(&self) -> Op<'_> {
+        let (key, offset) = (&self.key[..], self.offset);
+        match self.code {
+            Code::Read => Op::Read { key },
+            Code::Upsert => Op::Upsert { key, value: &self.bytes },
+            Code::Add => {
+                let delta = self.bytes[..].try_into().expect("a delta has eight bytes");
+                Op::Add { key, delta: i64::from_le_bytes(delta) }
+            }
+            Code::Delete => Op::Delete { key },
+            Code::ReadAt => Op::ReadAt { key, offset, length: self.length },
+            Code::WriteAt => Op::WriteAt { key, offset, bytes: &self.bytes },
+        }
+    }
+
+    /// Returns what the storage has, if it was searched.
+    pub(super) fn known(&self) -> Option<Known<'_>> {
+        let value = match self.search {
+            Search::Value => Some(&self.value[..]),
+            Search::Absent => None,
+            Search::Open | Search::Failed => return None,
+        };
+        Some(Known { from: self.from, value })
+    }
+
+    /// True if the storage could not be read.
+    pub(super) fn has_failed(&self) -> bool {
+        self.search == Search::Failed
+    }
+}

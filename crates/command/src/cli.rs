@@ -14,12 +14,14 @@ use crate::command::capacity::Capacity;
 use crate::command::compare::Compare;
 use crate::command::doctor;
 use crate::command::explain::{Advise, Explain};
+use crate::command::kv::Kv;
 use crate::command::list::List;
 use crate::command::manual::{Completions, Man, OF_COMPLETIONS, OF_MAN, OF_SCHEMA};
 use crate::command::open::Open;
 use crate::command::report::Report;
 use crate::command::reproducibility::Reproducibility;
 use crate::command::run::{Clean, Plan, Rerun, Resume, Run};
+use crate::command::ycsb::Ycsb;
 
 #[cfg(test)]
 mod tests;
@@ -148,6 +150,10 @@ pub(crate) enum Command {
     Wrk2(Original),
     /// Serve HTTP with known delays, to calibrate a generator
     Reference(Reference),
+    /// Serve a key-value store to measure, or ask one what it has done
+    Kv(Kv),
+    /// Load a key-value store: fill it, and measure how many operations it answers
+    Ycsb(Ycsb),
     /// Start a reference application (executes benchwright-apps from the same folder)
     App(App),
     /// Check whether this machine, or the cluster of an experiment, is fit to measure

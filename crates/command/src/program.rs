@@ -72,6 +72,8 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         // `main` handles these before clap reads the arguments.
         Command::Wrk(_) | Command::Wrk2(_) => unreachable!("`main` has run wrk and wrk2"),
         Command::Reference(arguments) => generator::reference::reference(&arguments),
+        Command::Kv(arguments) => command::kv::kv(&arguments),
+        Command::Ycsb(arguments) => command::ycsb::ycsb(&arguments),
         Command::App(arguments) => command::app::app(&arguments),
         Command::Doctor(arguments) => command::doctor::doctor(&arguments),
         Command::Clean(arguments) => command::run::clean(&arguments),

@@ -11,6 +11,7 @@ pub mod options;
 pub mod receive;
 pub mod reference;
 pub mod wrk;
+pub mod ycsb;
 
 mod csv;
 mod document;

@@ -1,6 +1,7 @@
 //! The interface between a shard and a protocol.
 
 pub mod http1;
+pub mod kv;
 pub mod tls;
 
 use std::fmt;

@@ -14,6 +14,9 @@ use crate::timer::{self, Poll, Timer, Waited, Waits};
 
 use self::timestamps::ReceiveDelays;
 
+pub use self::serving::Waker;
+
+mod serving;
 #[cfg(test)]
 mod tests;
 mod timestamps;
@@ -63,6 +66,8 @@ struct Slot {
     unsent: Vec<u8>,
     /// The connection takes no more bytes. What the peer sent before is still to be read.
     broken: bool,
+    /// Nothing is read: see [`Epoll::pause`].
+    paused: bool,
     /// Counts the uses of this slot, to recognise events of an earlier use.
     generation: u32,
 }
@@ -165,7 +170,7 @@ impl Epoll {
             // Level-triggered: a connection that finds no free descriptor is accepted later.
             State::Listening => libc::EPOLLIN as u32,
             State::Wake => (libc::EPOLLIN | libc::EPOLLET) as u32,
-            state => interest(state == State::Connecting),
+            state => interest(state == State::Connecting, false),
         };
         if let Err(error) = self.control(libc::EPOLL_CTL_ADD, fd, id, interest) {
             self.release(id);
@@ -177,8 +182,8 @@ impl Epoll {
     fn reserve(&mut self, state: State) -> ConnectionId {
         let index = self.free.pop().unwrap_or_else(|| {
             let unsent = Vec::new();
-            let broken = false;
-            self.slots.push(Slot { socket: None, state, unsent, broken, generation: 0 });
+            let (broken, paused) = (false, false);
+            self.slots.push(Slot { socket: None, state, unsent, broken, paused, generation: 0 });
             self.slots.len() as u32 - 1
         });
         self.slots[index as usize].state = state;
@@ -191,6 +196,7 @@ impl Epoll {
         slot.socket = None;
         slot.unsent.clear();
         slot.broken = false;
+        slot.paused = false;
         slot.generation = slot.generation.wrapping_add(1);
         self.free.push(id.0);
     }
@@ -213,7 +219,8 @@ impl Epoll {
     /// Switches the report that the socket takes bytes on or off.
     fn watch_writable(&self, id: ConnectionId, writable: bool) {
         let fd = self.descriptor(id).expect("only an open connection is watched");
-        self.control(libc::EPOLL_CTL_MOD, fd, id, interest(writable))
+        let interest = interest(writable, self.slots[id.0 as usize].paused);
+        self.control(libc::EPOLL_CTL_MOD, fd, id, interest)
             .expect("a registered socket can be registered otherwise");
     }
 
@@ -330,7 +337,7 @@ impl Epoll {
         if events & libc::EPOLLOUT as u32 != 0 {
             self.flush(id);
         }
-        if events & !(libc::EPOLLOUT as u32) == 0 {
+        if events & !(libc::EPOLLOUT as u32) == 0 || self.slots[id.0 as usize].paused {
             return None;
         }
         let fd = self.descriptor(id)?;
@@ -483,9 +490,10 @@ impl Poll for Epoll {
     }
 }
 
-fn interest(writable: bool) -> u32 {
-    let base = libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET;
-    (if writable { base | libc::EPOLLOUT } else { base }) as u32
+fn interest(writable: bool, paused: bool) -> u32 {
+    let read = if paused { 0 } else { libc::EPOLLIN | libc::EPOLLRDHUP };
+    let write = if writable { libc::EPOLLOUT } else { 0 };
+    (read | write | libc::EPOLLET) as u32
 }
 
 fn would_block() -> bool {

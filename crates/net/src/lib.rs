@@ -23,7 +23,7 @@ mod timer;
 pub mod uring;
 mod wake_up;
 
-pub use epoll::Epoll;
+pub use epoll::{Epoll, Waker};
 pub use files::{Completion, FileId, Files, FolderId, Open, Operation};
 pub use io::{Address, Closed, ConnectionId, Endpoint, Event, Io, Listener};
 pub use simulation::Simulation;

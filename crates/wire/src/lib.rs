@@ -6,4 +6,5 @@
 #![forbid(unsafe_code)]
 
 pub mod http1;
+pub mod kv;
 pub mod url;

@@ -94,3 +94,110 @@ fn a_listener_learns_when_the_kernel_received_late_read_bytes() {
     assert!(sent <= stamp + little, "{sent:?}, {stamp:?}");
     assert!(Nanos::from_millis(10) < read.saturating_since(stamp), "{stamp:?}, {read:?}");
 }
+
+/// A listener's connection: the server's id, the client, and the client's id.
+fn connected(server: &mut Epoll) -> (ConnectionId, Epoll, ConnectionId) {
+    let address = server.listen(LOOPBACK.parse().unwrap()).unwrap().address;
+    let mut client = Epoll::new(Timer::Sleep).unwrap();
+    let id = client.connect(&address.into());
+    assert_eq!(event(&mut client), format!("Connected({id:?})"));
+    assert_eq!(event(server), "Accepted(ConnectionId(1))");
+    (ConnectionId(1), client, id)
+}
+
+/// Waits for a moment in which nothing happens.
+fn expect_nothing(io: &mut Epoll) {
+    let end = clock::now() + Nanos::from_millis(30);
+    while io.wait(end) < end {
+        assert_eq!(io.next_event(), None);
+    }
+    assert_eq!(io.next_event(), None);
+}
+
+#[test]
+fn a_paused_connection_is_not_read_and_still_sends() {
+    let mut server = Epoll::new(Timer::Sleep).unwrap();
+    let (own, mut client, id) = connected(&mut server);
+    server.pause(own);
+    client.send(id, b"hello");
+    expect_nothing(&mut server);
+    server.send(own, b"!");
+    assert_eq!(event(&mut client), format!("Received({id:?}, [33])"));
+    server.resume(own);
+    assert_eq!(event(&mut server), format!("Received({own:?}, [104, 101, 108, 108, 111])"));
+    server.pause(own);
+    client.close(id);
+    expect_nothing(&mut server);
+    server.resume(own);
+    assert_eq!(event(&mut server), format!("Closed({own:?}, ByPeer)"));
+}
+
+#[test]
+fn what_a_paused_connection_could_not_send_leaves_when_the_peer_reads() {
+    let mut server = Epoll::new(Timer::Sleep).unwrap();
+    let (own, mut client, id) = connected(&mut server);
+    server.pause(own);
+    let much = vec![7; 20_000_000];
+    server.send(own, &much);
+    assert!(!server.is_flushed(own), "no socket takes so much at once");
+    assert!((1..much.len()).contains(&server.unsent(own)));
+    let mut received = 0;
+    while received < much.len() {
+        client.wait(clock::now() + Nanos::from_millis(1));
+        while let Some(event) = client.next_event() {
+            let Event::Received(_, bytes) = event else { panic!("{event:?}") };
+            received += bytes.len();
+        }
+        server.wait(clock::now() + Nanos::from_millis(1));
+        assert_eq!(server.next_event(), None);
+    }
+    assert!(server.is_flushed(own) && server.unsent(own) == 0);
+    client.send(id, b"!");
+    server.resume(own);
+    assert_eq!(event(&mut server), format!("Received({own:?}, [33])"));
+}
+
+#[test]
+fn a_connection_that_is_given_away_goes_on_elsewhere() {
+    let mut server = Epoll::new(Timer::Sleep).unwrap();
+    let (own, mut client, id) = connected(&mut server);
+    client.send(id, b"hello");
+    let connection = server.give_away(own);
+    expect_nothing(&mut server);
+    let mut other = Epoll::new(Timer::Sleep).unwrap();
+    let own = other.adopt(connection).unwrap();
+    assert_eq!(event(&mut other), format!("Received({own:?}, [104, 101, 108, 108, 111])"));
+    other.send(own, b"!");
+    assert_eq!(event(&mut client), format!("Received({id:?}, [33])"));
+    client.send(id, b"?");
+    drop(server);
+    assert_eq!(event(&mut other), format!("Received({own:?}, [63])"));
+}
+
+#[test]
+fn a_connection_that_has_ended_sending_is_still_read() {
+    let mut server = Epoll::new(Timer::Sleep).unwrap();
+    let (own, mut client, id) = connected(&mut server);
+    client.send(id, b"hello");
+    server.end_sending(own);
+    assert_eq!(event(&mut client), format!("Closed({id:?}, ByPeer)"));
+    assert_eq!(event(&mut server), format!("Received({own:?}, [104, 101, 108, 108, 111])"));
+    assert_eq!(event(&mut server), format!("Closed({own:?}, ByPeer)"));
+}
+
+#[test]
+fn another_thread_ends_a_wait() {
+    let mut io = Epoll::new(Timer::Sleep).unwrap();
+    let waker = io.waker().unwrap();
+    for _ in 0..3 {
+        let end = clock::now() + Nanos::from_secs(10);
+        let thread = std::thread::spawn({
+            let waker = waker.clone();
+            move || waker.wake()
+        });
+        while io.next_event().is_none() && io.wait(end) < end && io.ready.is_empty() {}
+        assert!(clock::now() < end);
+        thread.join().unwrap();
+        io.wait(clock::now());
+    }
+}

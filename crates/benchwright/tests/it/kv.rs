@@ -1,0 +1,207 @@
+//! The server of the key-value store as a program, also with the independent client of `kvserver`'s tests.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::{Ran, Scratch, Server, run_while, signal, tool};
+
+/// A server whose folder is that of the test.
+struct Store {
+    scratch: Scratch,
+    server: Server,
+}
+
+impl Store {
+    fn serve(arguments: &[&str]) -> Store {
+        let scratch = Scratch::new();
+        let mut command = scratch.benchwright();
+        command.args(["kv", "serve", "--ip", "127.0.0.1:0", "--storage", "none"]);
+        command.args(["--memory", "64MiB"]).args(arguments);
+        let server = Server::start(&mut command);
+        Store { scratch, server }
+    }
+
+    fn address(&self) -> &str {
+        self.server.url.split(' ').next().expect("the address is the first word")
+    }
+
+    fn python(&self, words: &[&str]) -> Result<String, String> {
+        let client =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../kvserver/src/server/tests/kv_client.py");
+        let (what, rest) = words.split_first().unwrap();
+        let mut command = Command::new("python3");
+        let output = command.arg(client).args([what, self.address()]).args(rest).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+    }
+
+    fn stats(&self, arguments: &[&str]) -> Ran {
+        let mut command = self.scratch.benchwright();
+        run_while(command.args(["kv", "stats", self.address()]).args(arguments), |_| {})
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.scratch.path().join("logs/server/latest/server1.log")).unwrap()
+    }
+}
+
+#[test]
+fn an_independent_client_agrees_about_a_random_session() {
+    if !tool("an_independent_client_agrees_about_a_random_session", "python3") {
+        return;
+    }
+    for (seed, threads) in [("1", "1"), ("2", "2")] {
+        let store = Store::serve(&["--threads", threads]);
+        let told = store.python(&["session", seed, "60"]).unwrap();
+        assert!(told.ends_with(" operations as expected\n"), "{told}");
+        let stats = store.stats(&["--json"]).json();
+        assert!(stats["total"]["repeated"].as_u64().unwrap() > 0, "{stats}");
+        assert_eq!(stats["total"]["malformed"], 0, "{stats}");
+        assert_eq!(stats["shards"].as_array().unwrap().len().to_string(), threads);
+    }
+}
+
+#[test]
+fn a_server_says_when_it_is_ready_and_writes_its_log() {
+    let store = Store::serve(&["--threads", "2", "--buckets", "64k"]);
+    let ready = store.server.url.clone();
+    assert!(ready.ends_with(" id=1 shards=2 recovered=none"), "{ready}");
+    let words = "]::INFO::server:: Running server with 2 worker threads, 64 K hash buckets, \
+                 64 MB hybrid log stored at none, with a mutable fraction of 0.90, and sampled set of 128 KB\n";
+    assert!(store.log().contains(words), "{}", store.log());
+    let folder = store.scratch.path().join("logs/server");
+    assert!(std::fs::read_link(folder.join("latest")).unwrap().is_relative());
+    let text = store.stats(&[]);
+    assert_eq!((text.code, text.stdout.contains("sessions_opened")), (0, true), "{}", text.stdout);
+    // `end` expects exit code 0.
+    let Store { scratch, server } = store;
+    assert_eq!(server.end(), "");
+    let log =
+        std::fs::read_to_string(scratch.path().join("logs/server/latest/server1.log")).unwrap();
+    assert!(log.contains(":: Stopping server\n") && log.contains(":: Statistics: {"), "{log}");
+}
+
+#[test]
+fn a_server_that_cannot_be_as_asked_says_what_to_change() {
+    let scratch = Scratch::new();
+    let serve = |arguments: &[&str]| {
+        let mut command = scratch.benchwright();
+        run_while(command.args(["kv", "serve"]).args(arguments), |_| {})
+    };
+    let store = Store::serve(&[]);
+    for (arguments, words) in [
+        (
+            &["--memory", "100000GiB"][..],
+            "choose less --memory, fewer --buckets or fewer --threads",
+        ),
+        (&["--ip", store.address(), "--storage", "none", "--memory", "64MiB"], "with a free port"),
+        (&["--token-file", "nothing"], "--token-file nothing: "),
+        (&["--id", "0"], "0 is not in 1..=65535"),
+    ] {
+        let ran = serve(arguments);
+        assert!(
+            (ran.code, ran.stderr.contains(words)) == (2, true),
+            "{}: {}",
+            ran.code,
+            ran.stderr
+        );
+    }
+}
+
+#[test]
+fn a_server_with_a_token_answers_whoever_knows_it() {
+    let scratch = Scratch::new();
+    let token = scratch.file("token", "a long secret\n");
+    let token = token.to_str().unwrap();
+    let store = Store::serve(&["--token-file", token]);
+    assert_eq!(store.stats(&["--token-file", token]).code, 0);
+    let refused = store.stats(&[]);
+    assert_eq!(refused.code, 3);
+    assert!(refused.stderr.contains("give it with --token-file"), "{}", refused.stderr);
+    assert!(!store.log().contains("secret"));
+}
+
+#[test]
+fn a_second_ctrl_c_ends_a_server_at_once() {
+    let store = Store::serve(&[]);
+    let Store { server, .. } = store;
+    crate::support::until_it_listens_to_ctrl_c(server.pid());
+    signal(server.pid(), "INT");
+    signal(server.pid(), "INT");
+    // It may have ended in order between the two.
+    let (code, _) = server.ended();
+    assert!([0, 130].contains(&code), "{code}");
+}
+
+#[test]
+fn the_statistics_of_nothing_are_an_error_with_the_remedy() {
+    let scratch = Scratch::new();
+    let port = crate::support::free_port();
+    let mut command = scratch.benchwright();
+    let ran = run_while(command.args(["kv", "stats", &format!("127.0.0.1:{port}")]), |_| {});
+    assert_eq!(ran.code, 3);
+    assert!(ran.stderr.contains("start one with `benchwright kv serve`"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_client_fills_a_server_and_measures_it() {
+    let store = Store::serve(&["--threads", "1"]);
+    let mut command = store.scratch.benchwright();
+    command.args(["ycsb", "bench", "--servers", store.address(), "--keys", "20k"]);
+    let ran = run_while(command.args(["--seconds", "1", "--threads", "2", "--json"]), |_| {});
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let document = ran.json();
+    assert_eq!(
+        (&document["fill"]["operations"], &document["fill"]["failed"]),
+        (&20_000.into(), &0.into())
+    );
+    let operations = document["run"]["operations"].as_u64().unwrap();
+    assert!(0 < operations && document["run"]["failed"] == 0, "{document}");
+    // Every operation of the client is one of the server, and the log is that of the original.
+    let stats = store.stats(&["--json"]).json();
+    let of = |name: &str| stats["total"]["operations"][name].as_u64().unwrap_or(0);
+    assert_eq!(of("UPSERT.OK"), 20_000);
+    assert!(operations <= of("ADD.OK"), "{stats}");
+    let log = store.scratch.path().join("logs/client/latest/ycsb.log");
+    let log = std::fs::read_to_string(log).unwrap();
+    let mut lines = log.lines().map(|line| line.split_once(":: ").unwrap().1);
+    for begin in [
+        "Running client with 2 threads. Each thread will run YCSB-F with 20000 keys and 100000000 transactions for 1 seconds. Requests will be issued in batches of 32768 B with a pipeline of size 2",
+        "Generating workload keys and requests from PRNG",
+        "Filling data into the server",
+        "Running YCSB-F benchmark",
+        "Completed Experiment",
+        "Average Throughput: ",
+        "Waiting for threads to exit",
+        "Median Latency: ",
+    ] {
+        let line = lines.next().unwrap();
+        assert!(line.starts_with(begin), "{line}");
+    }
+}
+
+#[test]
+fn two_servers_have_each_key_once() {
+    let stores = [Store::serve(&["--threads", "1"]), Store::serve(&["--threads", "1"])];
+    let servers = stores.each_ref().map(Store::address).join(",");
+    let mut command = stores[0].scratch.benchwright();
+    command.args(["ycsb", "bench", "--servers", &servers, "--keys", "20k", "--phase", "fill"]);
+    let ran = run_while(&mut command, |_| {});
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let filled = stores.each_ref().map(|store| {
+        let stats = store.stats(&["--json"]).json();
+        stats["total"]["operations"]["UPSERT.OK"].as_u64().unwrap()
+    });
+    assert_eq!(filled.iter().sum::<u64>(), 20_000);
+    assert!(filled.iter().all(|keys| (9_000..11_000).contains(keys)), "{filled:?}");
+}
+
+#[test]
+fn a_client_without_a_server_says_what_to_start() {
+    let scratch = Scratch::new();
+    let server = format!("127.0.0.1:{}", crate::support::free_port());
+    let mut command = scratch.benchwright();
+    let ran = run_while(command.args(["ycsb", "bench", "--servers", &server]), |_| {});
+    assert_eq!(ran.code, 3);
+    assert!(ran.stderr.contains("start it with `benchwright kv serve`"), "{}", ran.stderr);
+}

@@ -1,0 +1,35 @@
+//! `benchwright kv`: the server of the key-value store, and the commands of its operator.
+
+mod folder;
+pub(crate) mod journal;
+mod memory;
+mod operator;
+pub(crate) mod serve;
+
+use clap::{Args, Subcommand};
+
+use console::output::{Exit, Failure};
+
+use self::operator::Stats;
+use self::serve::Serve;
+
+#[derive(Args, Debug)]
+pub(crate) struct Kv {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Serve a key-value store over TCP
+    Serve(Box<Serve>),
+    /// Show what a server has done: operations by kind and status, connections, bounds reached
+    Stats(Stats),
+}
+
+pub(crate) fn kv(arguments: &Kv) -> Result<Exit, Failure> {
+    match &arguments.verb {
+        Verb::Serve(arguments) => serve::serve(arguments),
+        Verb::Stats(arguments) => operator::stats(arguments),
+    }
+}

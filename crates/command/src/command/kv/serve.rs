@@ -1,0 +1,274 @@
+//! `benchwright kv serve`: the server, with the flags and the log of the original's script.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::Args;
+use kv::Store;
+use kv::storage::{self, Nowhere};
+use kvserver::bounds::{MOST_SESSIONS, MOST_SHARDS};
+use kvserver::server::{self, Server};
+use measure::Nanos;
+use measure::quantity::Bytes;
+use net::{Epoll, Files, Timer, clock, cores, process};
+
+use console::output::{self, Exit, Failure};
+
+use super::folder::Folder;
+use super::journal::{self, Journal};
+use super::memory::{self, Sum};
+
+#[cfg(test)]
+mod tests;
+
+/// The port of a server that is told none.
+pub(super) const PORT: u16 = 7720;
+/// The seed of the hash of keys, which clients are told.
+const SEED: u64 = 0;
+const BUCKET_BYTES: u64 = 64;
+/// The bytes of the log for which there is a bucket.
+const BYTES_OF_A_BUCKET: u64 = 256;
+const FEWEST_BUCKETS: u64 = 4096;
+/// The most memory that is chosen for a log without --memory.
+const MOST_BY_DEFAULT: u64 = 16 << 30;
+/// The longest token.
+const MOST_TOKEN_BYTES: u64 = 1 << 20;
+/// The time between two looks at the signals.
+const BETWEEN_LOOKS: Nanos = Nanos::from_millis(50);
+
+#[derive(Args, Debug)]
+#[command(after_help = "A server and its client, on one machine:\n\n  \
+                        benchwright kv serve --ip 127.0.0.1 --id 1 --storage none &\n  \
+                        benchwright kv stats 127.0.0.1\n\n\
+                        The first line on stdout is `ready` with the address, the id and the number of shards. The log is on \
+                        stderr, and in logs/server/latest/serverN.log for the id N. A shard is a thread with its own \
+                        connections; all shards share the store. The protocol is described in \
+                        docs/book/the-store-on-the-wire.md.\n\n\
+                        SIGTERM and Ctrl-C: it stops accepting, answers what it has read, and ends with exit code 0; a second \
+                        Ctrl-C ends it at once with 130.\n\n\
+                        Numbers are written 1000, 100k, 128M, where M is 2^20 for buckets; sizes 64KiB, 16GiB.\n\
+                        There is no TLS: use a tunnel or a mesh between machines, and --token-file.")]
+pub(crate) struct Serve {
+    /// The address to listen on; port 0 takes a free one. Loopback, so that no other machine can connect
+    #[arg(long, value_name = "IP[:PORT]", default_value = "127.0.0.1")]
+    ip: Address,
+    /// The id of this server among others: 1 to 65535
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    id: u16,
+    /// The number of shards [default: the CPUs that this process may use]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MOST_SHARDS as i64))]
+    threads: Option<u16>,
+    /// The number of hash buckets, of 64 B each, rounded up to a power of two [default: one for 256 B
+    /// of --memory]
+    #[arg(long, value_name = "N", value_parser = buckets)]
+    buckets: Option<u64>,
+    /// The bytes of the log that are kept in memory [default: 40 % of what this process may use, at most
+    /// 16GiB]
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<Bytes>,
+    /// The folder for what --memory does not hold; `none` keeps everything in memory, and a full log
+    /// answers FULL. A server begins empty, and removes its files when it ends
+    #[arg(long, value_name = "DIR|none", default_value = "storage")]
+    storage: PathBuf,
+    /// The part of the memory in which records are updated in place, above 0 and at most 0.95
+    #[arg(long, value_name = "FRACTION", default_value_t = 0.9, value_parser = fraction)]
+    mutable_fraction: f64,
+    /// The size of the set of records that moves first to a server that takes over slices
+    #[arg(long, value_name = "SIZE", default_value = "128KiB")]
+    sampled: Bytes,
+    /// The most bytes of the log on disk; then writes answer FULL [default: no limit]
+    #[arg(long, value_name = "SIZE")]
+    log_limit: Option<Bytes>,
+    /// A file with the token that clients must know
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// The folder of the logs
+    #[arg(long, value_name = "DIR", default_value = "logs")]
+    logs: PathBuf,
+}
+
+/// An address with or without its port.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Address(pub(crate) SocketAddr);
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Address, String> {
+        let address = text.parse().or_else(|_| match text {
+            "localhost" => Ok(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), PORT)),
+            _ => text.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, PORT)),
+        });
+        address.map(Address).map_err(|_| {
+            format!("`{text}` is not a valid address; write 10.0.0.30 or 10.0.0.30:{PORT}")
+        })
+    }
+}
+
+/// Reads a number of buckets: `M` is 2^20, as everywhere in the original.
+fn buckets(text: &str) -> Result<u64, String> {
+    let units = [("k", 10), ("K", 10), ("M", 20), ("G", 30)];
+    let split = units.iter().find_map(|(unit, bits)| Some((text.strip_suffix(unit)?, *bits)));
+    let (digits, bits) = split.unwrap_or((text, 0));
+    let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << bits));
+    let number = number.filter(|number| (1..=1 << 40).contains(number));
+    number.ok_or_else(|| format!("`{text}` is not a valid number of buckets; write 4096 or 128M"))
+}
+
+fn fraction(text: &str) -> Result<f64, String> {
+    let fraction = text.parse().ok().filter(|fraction| 0.0 < *fraction && *fraction <= 0.95);
+    fraction.ok_or_else(|| {
+        format!("`{text}` is not a valid fraction; write for example 0.9 (at most 0.95)")
+    })
+}
+
+pub(crate) fn serve(arguments: &Serve) -> Result<Exit, Failure> {
+    let stop = console::signals::interrupted();
+    process::raise_open_files();
+    let limit = memory::limit();
+    let sizes = Sizes::choose(arguments, limit)?;
+    let token = arguments.token_file.as_deref().map(read_token).transpose()?;
+    let name = format!("server{}.log", arguments.id);
+    let mut journal = Journal::create(&arguments.logs, "server", &name)?;
+    journal.info("server", &sizes.told(arguments));
+    for warning in warnings(arguments, &sizes, token.is_some()) {
+        output::error(&format!("warning: {warning}"));
+    }
+    let folder = Folder::claim(&arguments.storage)?;
+    let store = open(arguments, &sizes, folder.as_ref())?;
+    let options = server::Options {
+        address: arguments.ip.0,
+        id: arguments.id,
+        shards: sizes.shards,
+        seed: SEED,
+        token,
+        folder: folder.as_ref().map(|folder| folder.path().to_owned()),
+    };
+    let server = Server::start(options, store).map_err(|error| {
+        Failure::question(format!(
+            "--ip {}: {error}\n  give an address of this machine, with a free port",
+            arguments.ip.0
+        ))
+    })?;
+    let (address, shards) = (server.address(), sizes.shards);
+    let ready = format!("ready {address} id={} shards={shards} recovered=none\n", arguments.id);
+    output::result(&ready)?;
+    wait(&server, &stop);
+    let has_failed = server.has_failed();
+    let statistics = server.statistics();
+    journal.info("server", "Stopping server");
+    if !server.end() || has_failed {
+        return Err(Failure::no_answer(format!(
+            "a shard of the server has ended: this is a fault of benchwright; report it with {}",
+            journal.path().display()
+        )));
+    }
+    journal.info("server", &format!("Statistics: {statistics}"));
+    Ok(Exit::Answered)
+}
+
+/// Waits for a signal, or for a shard that ends by itself.
+fn wait(server: &Server, stop: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed) && !server.has_failed() {
+        clock::sleep_until(clock::now() + BETWEEN_LOOKS);
+    }
+}
+
+/// The sizes of a server, chosen or given.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Sizes {
+    shards: usize,
+    buckets: u64,
+    memory: u64,
+}
+
+impl Sizes {
+    /// Chooses what was not given. Refuses a sum that is too large for the limit.
+    fn choose(arguments: &Serve, limit: Option<u64>) -> Result<Sizes, Failure> {
+        let cpus = cores::allowed().len().max(1);
+        let shards = arguments.threads.map_or(cpus, usize::from);
+        let share = limit.map_or(MOST_BY_DEFAULT, |limit| limit / 10 * 4);
+        let memory = arguments.memory.map_or(share.min(MOST_BY_DEFAULT), |memory| memory.0);
+        let wanted = arguments.buckets.unwrap_or(memory / BYTES_OF_A_BUCKET);
+        let buckets = wanted.max(FEWEST_BUCKETS).next_power_of_two();
+        let sizes = Sizes { shards, buckets, memory };
+        let sum =
+            Sum { index: buckets * BUCKET_BYTES, log: memory, connections: server::memory(shards) };
+        match limit.and_then(|limit| sum.refusal(limit)) {
+            Some(refusal) => Err(Failure::question(refusal)),
+            None => Ok(sizes),
+        }
+    }
+
+    /// The first line of the log, in the words of the original.
+    fn told(&self, arguments: &Serve) -> String {
+        let Sizes { shards, buckets, memory } = *self;
+        format!(
+            "Running server with {shards} worker threads, {} hash buckets, {} hybrid log stored at \
+             {}, with a mutable fraction of {:.2}, and sampled set of {}",
+            journal::number(buckets),
+            journal::size(memory),
+            arguments.storage.display(),
+            arguments.mutable_fraction,
+            journal::size(arguments.sampled.0),
+        )
+    }
+}
+
+fn warnings(arguments: &Serve, sizes: &Sizes, has_token: bool) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if let Some(wanted) = arguments.buckets.filter(|wanted| *wanted != sizes.buckets) {
+        let chosen = sizes.buckets;
+        warnings.push(format!(
+            "--buckets {wanted} is not a power of two of at least 4096: {chosen} are used"
+        ));
+    }
+    let ip = arguments.ip.0.ip();
+    if !ip.is_loopback() && !has_token {
+        warnings.push(format!(
+            "whoever reaches {ip} can read and change everything: use --token-file, or a network \
+             that only clients reach"
+        ));
+    }
+    warnings
+}
+
+/// Reads a token, without the line break at its end.
+pub(super) fn read_token(path: &Path) -> Result<Vec<u8>, Failure> {
+    let refuse = |why: String| Failure::question(format!("--token-file {}: {why}", path.display()));
+    let read = results::regular::read_input(path, MOST_TOKEN_BYTES);
+    let mut token = read.map_err(|error| refuse(error.to_string()))?;
+    while token.last().is_some_and(|byte| b"\r\n".contains(byte)) {
+        token.pop();
+    }
+    if token.is_empty() {
+        return Err(refuse("the file is empty; write the token into it".to_owned()));
+    }
+    Ok(token)
+}
+
+/// Opens the store.
+fn open(arguments: &Serve, sizes: &Sizes, folder: Option<&Folder>) -> Result<Store, Failure> {
+    let options = kv::Options {
+        id: process::entropy(),
+        seed: SEED,
+        buckets: sizes.buckets,
+        memory: sizes.memory,
+        mutable_fraction: arguments.mutable_fraction,
+        log_limit: arguments.log_limit.map(|limit| limit.0),
+        sessions: (MOST_SESSIONS + sizes.shards) as u32,
+        ..kv::Options::default()
+    };
+    let opened = match folder {
+        None => Store::open(options, &mut Nowhere),
+        Some(folder) => {
+            let mut io = Epoll::new(Timer::Sleep).map_err(Failure::no_answer)?;
+            let files = io.folder(folder.path()).map_err(Failure::no_answer)?;
+            Store::open(options, &mut storage::Folder::new(files).on(&mut io))
+        }
+    };
+    opened.map_err(|error| Failure::question(error.to_string()))
+}

@@ -1,0 +1,68 @@
+use clap::Parser;
+use expect_test::expect;
+
+use super::*;
+
+#[derive(Debug, Parser)]
+struct Line {
+    #[command(flatten)]
+    bench: Bench,
+}
+
+fn parsed(arguments: &[&str]) -> Result<Bench, String> {
+    let line = Line::try_parse_from([&["bench"], arguments].concat());
+    line.map(|line| line.bench).map_err(|error| error.to_string())
+}
+
+#[test]
+fn the_line_of_the_original_is_written_with_its_numbers() {
+    let words = "--servers 10.0.0.30 --keys 250M --transactions 1B --seconds 360 --threads 48";
+    let bench = parsed(&words.split(' ').collect::<Vec<_>>()).unwrap();
+    expect!["Running client with 48 threads. Each thread will run YCSB-F with 250000000 keys and 1000000000 transactions for 360 seconds. Requests will be issued in batches of 32768 B with a pipeline of size 2"]
+        .assert_eq(&bench.told(&bench.load()));
+}
+
+#[test]
+fn servers_are_a_list_with_or_without_ports() {
+    let bench = parsed(&["--servers", "10.0.0.30,10.0.0.31:7721"]).unwrap();
+    let servers = bench.load().servers.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(servers, ["10.0.0.30:7720", "10.0.0.31:7721"]);
+}
+
+#[test]
+fn what_is_not_valid_is_refused_with_the_remedy() {
+    for (words, remedy) in [
+        ("--keys 0", "write 1000, 10M or 1B"),
+        ("--keys many", "write 1000, 10M or 1B"),
+        ("--batch 32", "write 32KiB"),
+        ("--batch 4MiB", "write 64B to 2MiB"),
+        ("--pipeline 65", "65 is not in 1..=64"),
+        ("--mix d", "possible values: rmw, a, b, c, f"),
+        ("--distribution latest", "possible values: uniform, zipfian"),
+    ] {
+        let words: Vec<_> = words.split(' ').collect();
+        let refusal = parsed(&[&["--servers", "127.0.0.1"], &words[..]].concat()).unwrap_err();
+        assert!(refusal.contains(remedy), "{words:?}: {refusal}");
+    }
+    assert!(parsed(&[]).unwrap_err().contains("--servers"));
+}
+
+#[test]
+fn figures_are_printed_as_text_and_as_a_document() {
+    let figures = Figures {
+        operations: 30_000_000,
+        failed: 2,
+        window: Nanos::from_secs(10),
+        median: Some(Nanos(250_000)),
+        p99: Some(Nanos(900_500)),
+        interrupted: false,
+    };
+    let phases = [("fill", &None), ("run", &Some(figures))];
+    expect![[r#"
+        run: 3.000 Mops/s over 10.0 s, 30,000,000 operations; a batch took 250.0 µs (median), 900.5 µs (p99)
+        run: 2 operations failed
+    "#]]
+    .assert_eq(&text(&phases));
+    expect![[r#"{"schema":"benchwright.ycsb-bench/1","run":{"operations":30000000,"failed":2,"window_ns":10000000000,"operations_per_s":3000000.0,"batch_p50_ns":250000,"batch_p99_ns":900500,"interrupted":false}}"#]]
+        .assert_eq(&document(&phases).to_string());
+}

@@ -1,0 +1,91 @@
+//! The client of an operator: one question, one answer. It blocks, and is on no data path.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use wire::kv::{
+    Body, Checksums, Code, Decoder, Hello, Malformed, VERSION, Verb, encode_hello, encode_operate,
+    encode_prove,
+};
+
+use crate::token::Token;
+
+/// The longest time without a byte from the server.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// The reason why there is no answer.
+#[derive(Debug)]
+pub enum Unanswered {
+    Connection(io::Error),
+    /// The server wants a proof, and there is no token.
+    WantsToken,
+    /// The server has refused.
+    Refused(Code, String),
+    NotAServer(Malformed),
+    Unexpected,
+}
+
+impl fmt::Display for Unanswered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unanswered::Connection(error) => write!(f, "{error}"),
+            Unanswered::WantsToken => {
+                f.write_str("the server wants a token; give it with --token-file")
+            }
+            Unanswered::Refused(_, text) => write!(f, "the server refuses: {text}"),
+            Unanswered::NotAServer(why) => {
+                write!(f, "what answers is not a key-value store of this version: {why}")
+            }
+            Unanswered::Unexpected => {
+                f.write_str("the server has sent a frame that belongs to no request")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Unanswered {}
+
+/// Asks a server, and returns the JSON document that it answers.
+pub fn ask(at: SocketAddr, verb: Verb, token: Option<&[u8]>) -> Result<String, Unanswered> {
+    let mut connection =
+        TcpStream::connect_timeout(&at, LONGEST).map_err(Unanswered::Connection)?;
+    let set = connection.set_read_timeout(Some(LONGEST));
+    set.and_then(|()| connection.set_write_timeout(Some(LONGEST)))
+        .map_err(Unanswered::Connection)?;
+    let mut out = Vec::new();
+    let hello = Hello {
+        versions: (VERSION, VERSION),
+        checksums: Checksums::On,
+        pipeline: 1,
+        shard: None,
+        session: None,
+        position: None,
+    };
+    encode_hello(&hello, &mut out);
+    let (mut decoder, mut buffer) = (Decoder::default(), vec![0; 64 * 1024]);
+    loop {
+        connection.write_all(&out).map_err(Unanswered::Connection)?;
+        out.clear();
+        let count = connection.read(&mut buffer).map_err(Unanswered::Connection)?;
+        if count == 0 {
+            return Err(Unanswered::Connection(io::ErrorKind::UnexpectedEof.into()));
+        }
+        let mut bytes = &buffer[..count];
+        while let Some(frame) = decoder.next(&mut bytes).map_err(Unanswered::NotAServer)? {
+            match frame.body {
+                Body::Welcome(welcome) if welcome.wants_proof => {
+                    let token = token.ok_or(Unanswered::WantsToken)?;
+                    encode_prove(&Token::new(token).proof(&welcome.nonce), &mut out);
+                }
+                Body::Welcome(_) => encode_operate(verb, Checksums::On, &mut out),
+                Body::Report(text) => return Ok(text.to_owned()),
+                Body::Error(error) => {
+                    return Err(Unanswered::Refused(error.code, error.text.to_owned()));
+                }
+                _ => return Err(Unanswered::Unexpected),
+            }
+        }
+    }
+}

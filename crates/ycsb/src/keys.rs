@@ -1,0 +1,80 @@
+//! The keys of YCSB, their distributions, and the servers that have them.
+
+use measure::Random;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+#[cfg(test)]
+mod tests;
+
+/// Returns the key with a number: YCSB's hash, FNV-1a of the number's bytes, without its sign.
+#[inline]
+pub fn key(number: u64) -> u64 {
+    const OFFSET: u64 = 0xCBF2_9CE4_8422_2325;
+    const PRIME: u64 = 1_099_511_628_211;
+    let mut hash = OFFSET;
+    for byte in number.to_le_bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(PRIME);
+    }
+    hash.cast_signed().unsigned_abs()
+}
+
+/// One of several servers, between which the hash space is divided evenly in their order.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Share {
+    pub server: u16,
+    pub servers: u16,
+}
+
+impl Share {
+    /// The number of slices of the hash space.
+    const SLICES: u64 = 4096;
+
+    /// Returns true if the server has the key. The hash of a store without a seed is XXH3.
+    #[inline]
+    pub fn has(self, key: u64) -> bool {
+        if self.servers == 1 {
+            return true;
+        }
+        let slice = xxh3_64_with_seed(&key.to_le_bytes(), 0) >> 52;
+        let owner = ((slice + 1) * u64::from(self.servers) - 1) / Share::SLICES;
+        owner == u64::from(self.server)
+    }
+}
+
+/// The distribution of the keys that are asked for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Distribution {
+    Uniform,
+    /// YCSB's scrambled Zipf distribution with the exponent 0.99.
+    Zipfian,
+}
+
+impl Distribution {
+    /// Draws the number of one of so many keys.
+    #[inline]
+    pub fn draw(self, keys: u64, random: &mut Random) -> u64 {
+        match self {
+            Distribution::Uniform => random.below(keys),
+            Distribution::Zipfian => key(rank(random.unit())) % keys,
+        }
+    }
+}
+
+/// Returns the rank that YCSB's algorithm (Gray et al.) draws for `u` of its 10^10 + 1 ranks.
+fn rank(u: f64) -> u64 {
+    const RANKS: f64 = 10_000_000_001.0;
+    const ZETA: f64 = 26.469_028_201_783_02;
+    const ALPHA: f64 = 99.999_999_999_999_91;
+    const ETA: f64 = 0.212_200_033_809_674_06;
+    /// 0.5 to the power of 0.99.
+    const HALF: f64 = 0.503_477_775_028_359_4;
+    let uz = u * ZETA;
+    if uz < 1.0 {
+        return 0;
+    }
+    if uz < 1.0 + HALF {
+        return 1;
+    }
+    let rank = RANKS * (ETA * u - ETA + 1.0).powf(ALPHA);
+    (rank as u64).min(RANKS as u64 - 1)
+}

@@ -65,10 +65,12 @@ pub(crate) fn time(ns: u64) -> String {
     Nanos(ns).to_string()
 }
 
-/// Formats a share: `86 %`, `99.4 %`; near 100 % with a decimal. A dash if the whole is zero.
+/// Formats a share: `86 %`, `99.4 %`, `0.08 %`; near 0 % and 100 % with decimals. A dash if the whole is zero.
 pub(crate) fn share(part: f64, whole: f64) -> String {
     match part / whole * 100.0 {
         percent if !percent.is_finite() => "–".to_owned(),
+        percent if (0.0..0.005).contains(&percent) && 0.0 < percent => "< 0.01 %".to_owned(),
+        percent if 0.0 < percent && percent < 0.995 => format!("{percent:.2} %"),
         percent if (90.0..99.95).contains(&percent) => format!("{percent:.1} %"),
         percent => format!("{percent:.0} %"),
     }

@@ -1,5 +1,7 @@
 //! Points in time as texts have them.
 
+use measure::civil::days;
+
 /// Returns the seconds since 1970 of `2026-11-24T10:12:00.123456789+01:00`; a zone is required.
 pub(crate) fn seconds(text: &str) -> Option<f64> {
     let number = |from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok();
@@ -37,12 +39,4 @@ fn offset(zone: &str) -> Option<i64> {
     let (hours, minutes) = zone[1..].split_once(':')?;
     let (hours, minutes): (u32, u32) = (hours.parse().ok()?, minutes.parse().ok()?);
     (hours < 24 && minutes < 60).then_some(sign * i64::from(hours * 3_600 + minutes * 60))
-}
-
-/// Returns the days since 1970 of a date of the Gregorian calendar.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    // The year begins in March, so that the leap day is its last.
-    let year = if month <= 2 { year - 1 } else { year };
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    year * 365 + year / 4 - year / 100 + year / 400 + of_year - 719_468
 }

@@ -7,6 +7,7 @@
 use ::measure::bounds::{
     self, BUSY, LATENESS_UNNOTICED, LOSS_ALLOWED, OTHERS_UNNOTICED, RETRANSMITS_UNNOTICED,
 };
+use ::measure::pace::Portion;
 use ::measure::quantity::{counted, grouped, requests};
 use ::measure::{Histogram, Nanos, Quantile, Rate};
 
@@ -294,8 +295,12 @@ fn lost(plan: &Plan, measurement: &Measurement, total: &Part, samples: u64) -> G
     let (asked, reached) = (measurement.connections_asked, measurement.connections_reached);
     let failures = measurement.connecting_failed;
     let unconnected = unconnected(plan, measurement);
+    let of_part = match plan.part {
+        Portion::WHOLE => String::new(),
+        part => format!(" (its share: it is part {part} of the load)"),
+    };
     let figure = format!(
-        "{reached} of {asked} connections, {outcomes} outcomes, {} attempts to connect without a \
+        "{reached} of {asked} connections{of_part}, {outcomes} outcomes, {} attempts to connect without a \
          port or file, {samples} samples lost; bound: none missing",
         failures.exhausted
     );

@@ -6,6 +6,7 @@
 pub mod balance;
 pub mod bounds;
 pub mod capacity;
+pub mod civil;
 pub mod comparison;
 pub mod cpus;
 pub mod estimate;
@@ -26,6 +27,7 @@ pub mod timer;
 pub mod trend;
 
 pub use balance::Balance;
+pub use civil::Civil;
 pub use histogram::{Histogram, Quantile};
 pub use offset::Offset;
 pub use quantity::{Bytes, Rate, Share};

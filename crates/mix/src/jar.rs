@@ -6,6 +6,8 @@
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
+use measure::civil;
+
 #[cfg(test)]
 mod tests;
 
@@ -221,15 +223,7 @@ fn date(text: &[u8]) -> Option<u64> {
     if !fits || !(0..24).contains(&hour) || !(0..60).contains(&minute) {
         return None;
     }
-    let days = days_since_1970(year, month, day);
+    let days = civil::days(year, month, day);
     let seconds = ((days * 24 + hour) * 60 + minute) * 60 + second.clamp(0, 60);
     Some(u64::try_from(seconds).map_or(0, |seconds| seconds * 1000))
-}
-
-/// The days from 1970-01-01 to a date of the Gregorian calendar.
-fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    // Years that begin in March have their leap day at the end.
-    let (year, month) = if month <= 2 { (year - 1, month + 9) } else { (year, month - 3) };
-    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-    year * 365 + leap_days + (month * 153 + 2) / 5 + day - 1 - 719_468
 }

@@ -12,6 +12,7 @@ use crate::run::{Run, Trial};
 use crate::table::{MOST_ROWS, Table};
 use crate::text::{count, escape, integer};
 
+pub(crate) mod by_label;
 pub(crate) mod comparison;
 pub(crate) mod completed;
 pub(crate) mod heat;
@@ -69,13 +70,14 @@ pub(crate) fn figures(run: &Run) -> Vec<Figure> {
     let found = [comparison::figure(run), levels::figure(run), path::figure(run)];
     let found = found.into_iter().flatten().chain(scaling::figures(run));
     let curves = [completed::figure(run), p99::figure(run), percentiles::figure(run)];
+    let curves = curves.into_iter().chain([by_label::figure(run)]);
     let repeated = [
         trials::figure(run),
         heat::of_trials::figure(run),
         spread::figure(run),
         monitors::figure(run),
     ];
-    let figures = found.chain(curves.into_iter().chain(repeated).flatten());
+    let figures = found.chain(curves.chain(repeated).flatten());
     figures.chain(seconds::figures(run)).collect()
 }
 
@@ -145,7 +147,8 @@ impl Panel {
 
 fn legend(keys: &[Key]) -> String {
     let item = |(style, name): &Key| {
-        format!("<li data-s=\"{}\">{}{}</li>", style.series, swatch(*style), escape(name))
+        let (series, swatch, name) = (style.series, swatch(*style), escape(name));
+        format!("<li><span data-s=\"{series}\">{swatch}{name}</span></li>")
     };
     format!("<ul class=\"legend\">{}</ul>", keys.iter().map(item).collect::<String>())
 }

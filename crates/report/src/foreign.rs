@@ -14,7 +14,7 @@ use crate::chart::{Figure, Layout, Panel};
 use crate::page;
 use crate::plot::{Axis, Dash, Plot, Scale, Style, distinct, percent};
 use crate::table::{Cell, MOST_ROWS, Row, Table, trials};
-use crate::text::{count, escape, integer, list, rate, share, tick_time, time};
+use crate::text::{count, escape, integer, rate, share, tick_time, time};
 
 #[cfg(test)]
 mod tests;
@@ -46,8 +46,13 @@ fn write(files: &[Foreign], out: &mut String) -> std::fmt::Result {
     let about = "Figures that other tools measured, with what they support.";
     page::titled(&title(files), Some(about), &tools, out)?;
     out.push_str("<main>\n<section class=\"verdict open\">\n<h2>? As far as the files say</h2>\n");
-    for (word, name, texts) in statements(files) {
-        writeln!(out, "<p>{word} {}{}</p>", escape(&name), escape(&texts))?;
+    let statements = statements(files);
+    let of_all = statements.iter().filter(|statement| statement.files.len() == files.len());
+    out.push_str(&list_of(of_all));
+    if 1 < files.len() {
+        for (number, file) in files.iter().enumerate().take(MOST_ROWS) {
+            of_file(&statements, number, files.len(), file, out);
+        }
     }
     writeln!(out, "</section>\n<section><h2>Figures</h2>{}", figures(files).html())?;
     match curves(files) {
@@ -58,38 +63,61 @@ fn write(files: &[Foreign], out: &mut String) -> std::fmt::Result {
     writeln!(out, "{}</section>\n</main>", outcomes(files).html())
 }
 
-/// Returns what files support and what not, each once, with the files that it is about if not all are.
-fn statements(files: &[Foreign]) -> Vec<(&'static str, String, String)> {
-    let mut found: Vec<(&'static str, String, Vec<usize>)> = Vec::new();
+/// What files support, or do not.
+struct Statement<'a> {
+    mark: &'static str,
+    text: &'a str,
+    /// The indices of the files.
+    files: Vec<usize>,
+}
+
+/// Returns what files support and what not, each once.
+fn statements(files: &[Foreign]) -> Vec<Statement<'_>> {
+    let mut found: Vec<Statement<'_>> = Vec::new();
     for (number, file) in files.iter().enumerate() {
         let supported = file.supports.iter().map(|text| ("✓", text));
         let limits = file.limits.iter().map(|limit| ("!", &limit.text));
         for (mark, text) in supported.chain(limits) {
-            match found.iter_mut().find(|(known, other, _)| *known == mark && other == text) {
-                Some((_, _, numbers)) => numbers.push(number),
-                None => found.push((mark, text.clone(), vec![number])),
+            match found.iter_mut().find(|known| known.mark == mark && known.text == text) {
+                Some(known) => known.files.push(number),
+                None => found.push(Statement { mark, text, files: vec![number] }),
             }
         }
     }
     // What is supported comes before what is not.
-    found.sort_by_key(|(mark, ..)| *mark != "✓");
-    let of = |numbers: Vec<usize>| match numbers.len() == files.len() {
-        true => String::new(),
-        false => {
-            let names: Vec<String> =
-                numbers.iter().take(3).map(|&number| files[number].file.clone()).collect();
-            let further = numbers.len() - names.len();
-            let further = if further == 0 { String::new() } else { format!(" and {further} more") };
-            format!("{}{further}: ", list(&names))
-        }
-    };
-    found.into_iter().map(|(mark, text, numbers)| (mark, of(numbers), text)).collect()
+    found.sort_by_key(|statement| statement.mark != "✓");
+    found
+}
+
+fn list_of<'a>(statements: impl Iterator<Item = &'a Statement<'a>>) -> String {
+    let item = |one: &Statement<'_>| format!("<li>{} {}</li>\n", one.mark, escape(one.text));
+    let items: String = statements.map(item).collect();
+    if items.is_empty() { items } else { format!("<ul class=\"statements\">\n{items}</ul>\n") }
+}
+
+/// Writes the statements about one of several files that are not about all of them, folded below their numbers.
+fn of_file(
+    statements: &[Statement<'_>],
+    number: usize,
+    all: usize,
+    file: &Foreign,
+    out: &mut String,
+) {
+    let own =
+        || statements.iter().filter(|one| one.files.len() < all && one.files.contains(&number));
+    let with = |mark: &str| own().filter(|one| one.mark == mark).count();
+    let (supported, limits) = (with("✓"), with("!"));
+    if 0 < supported + limits {
+        let title = format!("{}: ✓ {supported} supported, ! {limits} not", file.file);
+        page::fold(out, &title, &list_of(own()));
+    }
 }
 
 fn figures(files: &[Foreign]) -> Table {
-    let columns = ["file", "tool", "loop", "times from", "requests", "failed", "completed"];
     let levels = LEVELS.iter().map(|level| level.name());
-    let columns = columns.into_iter().map(str::to_owned).chain(levels).chain(["max".to_owned()]);
+    let columns = ["file", "completed"].map(str::to_owned).into_iter().chain(levels);
+    let further = ["max", "requests", "failed", "tool", "loop", "times from"];
+    let columns = columns.chain(further.map(str::to_owned));
     let caption = match files.len() <= MOST_ROWS {
         true => String::new(),
         false => format!("The first {MOST_ROWS} of {} files.", files.len()),
@@ -97,15 +125,8 @@ fn figures(files: &[Foreign]) -> Table {
     let mut table = Table::new(&caption, columns);
     for file in files.iter().take(MOST_ROWS) {
         let facts = &file.facts;
-        let mut cells = vec![
-            Cell::words(file.file.clone()),
-            Cell::words(file.tool.clone()),
-            Cell::words(facts.pacing.map_or("unknown", Loop::word)),
-            Cell::words(moment(facts)),
-            Cell::maybe(facts.requests.map(integer)),
-            Cell::maybe(facts.failed.map(integer)),
-            Cell::maybe(facts.completed_per_s.map(rate)),
-        ];
+        let mut cells =
+            vec![Cell::words(file.file.clone()), Cell::maybe(facts.completed_per_s.map(rate))];
         let quantile = |level: &Quantile| {
             let value = facts.quantile_ns(*level);
             match facts.count() {
@@ -114,7 +135,14 @@ fn figures(files: &[Foreign]) -> Table {
             }
         };
         cells.extend(LEVELS.iter().map(quantile));
-        cells.push(Cell::maybe(facts.max().map(|max| time(max.0))));
+        cells.extend([
+            Cell::maybe(facts.max().map(|max| time(max.0))),
+            Cell::maybe(facts.requests.map(integer)),
+            Cell::maybe(facts.failed.map(integer)),
+            Cell::words(file.tool.clone()),
+            Cell::words(facts.pacing.map_or("unknown", Loop::word)),
+            Cell::words(moment(facts)),
+        ]);
         table.push(Row::new(cells));
     }
     table
@@ -165,7 +193,8 @@ struct Curve {
     /// The part with enough requests beyond it, and the rest.
     sound: Vec<(f64, f64)>,
     weak: Vec<(f64, f64)>,
-    count: Option<u64>,
+    /// The number of times, if each of them is known.
+    samples: Option<u64>,
 }
 
 fn curve(index: usize, file: &Foreign) -> Option<Curve> {
@@ -185,7 +214,11 @@ fn curve(index: usize, file: &Foreign) -> Option<Curve> {
         style.dash = Dash::Dashed;
     }
     let name = file.file.clone();
-    is_drawn.then(|| Curve { style, name, sound, weak, count: file.facts.count() })
+    let samples = match file.facts.times {
+        Some(Distribution::Histogram(_)) => file.facts.count(),
+        _ => None,
+    };
+    is_drawn.then(|| Curve { style, name, sound, weak, samples })
 }
 
 /// The curves of the first files that have any.
@@ -202,9 +235,10 @@ fn curves(files: &[Foreign]) -> Option<Figure> {
     if curves.len() < files.len() {
         summary += &format!(" {} of {} are drawn.", curves.len(), count(files.len(), "file"));
     }
-    // Where nothing says how many requests there were, the points themselves say how far to draw.
+    // Of printed percentiles the points themselves say how far to draw.
     let of_levels = points().map(|(level, _)| 1.0 / (1.0 - level).max(1e-7)).fold(10.0, f64::max);
-    let of_counts = curves.iter().filter_map(|curve| curve.count).max().unwrap_or_default() as f64;
+    let of_counts =
+        curves.iter().filter_map(|curve| curve.samples).max().unwrap_or_default() as f64;
     let samples = of_counts.max(of_levels);
     let log = draw(&curves, samples, &summary, Scale::log_around(values()));
     let linear = draw(&curves, samples, &summary, Scale::from_zero(values()));

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use measure::Quantile;
-use results::load::{Generator, Pacing};
+use results::load::{Connections, Generator, Pacing};
 use results::printed::{Printed, Since};
 use results::slo::Judged;
 use results::{Little, Load, failing, shell};
@@ -287,7 +287,7 @@ fn identity(load: &Load) -> Vec<(String, String)> {
         ("seed", Some(load.seed.to_string())),
         ("measured", Some(format!("{:.3} s", load.measured_s))),
         ("asked", load.total.rates_per_s.asked.map(rate)),
-        ("connections", connections.map(|c| format!("{} of {} reached", c.reached, c.asked))),
+        ("connections", connections.map(|c| connected(load, c))),
         ("connections opened again", counted(counts.reconnects)),
         ("bytes sent", counted(counts.bytes_sent)),
         ("bytes received", counted(counts.bytes_received)),
@@ -295,6 +295,17 @@ fn identity(load: &Load) -> Vec<(String, String)> {
     known(facts)
         .chain(load.targets.iter().map(|target| ("target".to_owned(), target.url.clone())))
         .collect()
+}
+
+/// Returns the connections in words, with the reason why their number is not the one that was asked for.
+fn connected(load: &Load, connections: &Connections) -> String {
+    let Connections { asked, reached, .. } = connections;
+    let why = match (&load.part, load.targets.len() as u64) {
+        (Some(part), _) => format!("; they are the share of part {part} of the load"),
+        (None, targets @ 2..) => format!("; {} for each target", asked / targets),
+        (None, _) => String::new(),
+    };
+    format!("{reached} of {asked} reached{why}")
 }
 
 fn generator(generator: &Generator) -> Vec<(String, String)> {

@@ -13,8 +13,8 @@ use results::{Answer, Directory, Doctor, Metric, shell};
 
 use crate::chart;
 use crate::plot::STYLE;
-use crate::run::Run;
-use crate::table::{between, components, delivery, found, levels, raw, trials};
+use crate::run::{Run, Trial};
+use crate::table::{between, by_label, components, delivery, found, levels, raw, trials};
 use crate::text::{count, date, escape, list, rate, share, time};
 
 mod badges;
@@ -27,6 +27,9 @@ const POLICY: &str =
 
 /// The longest spec that is shown in full.
 const MOST_SPEC: usize = 64 * 1024;
+
+/// The most trials that are shown without being asked for.
+const MOST_OPEN: usize = 40;
 
 /// The sentence for those who give the page away.
 const CONTAINS: &str = "Before you share this page: it contains the experiment file, the description of the \
@@ -85,7 +88,10 @@ fn write_body(run: &Run, out: &mut String) -> std::fmt::Result {
     between::write(run, out)?;
     figures(run, out)?;
     delivery::write(run, out)?;
-    writeln!(out, "<section><h2>Trials</h2>{}</section>", trials::table(run).html())?;
+    if let Some(table) = by_label::table(run) {
+        writeln!(out, "<section><h2>Labels</h2>{}</section>", table.html())?;
+    }
+    every_trial(run, out)?;
     provenance(run, out)?;
     data(run, out)?;
     writeln!(out, "</main>")
@@ -157,7 +163,20 @@ fn verdict(run: &Run, out: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-fn word(run: &Run) -> (&'static str, &'static str) {
+/// Returns the class of the verdict and its words, which say it if a range ended before an answer was found.
+fn word(run: &Run) -> (&'static str, String) {
+    let (class, word) = verdict_in_words(run);
+    let searches = run.answer.iter().flat_map(|answer| &answer.searches);
+    let cut_off = searches.clone().filter(|search| search.is_cut_off()).count();
+    let word = match (cut_off, searches.count()) {
+        (0, _) => word.to_owned(),
+        (_, 1) => format!("{word}: the range ended, so this is a lower bound"),
+        (n, all) => format!("{word}: the range ended in {n} of {all} searches"),
+    };
+    (class, word)
+}
+
+fn verdict_in_words(run: &Run) -> (&'static str, &'static str) {
     match run.answer.as_ref().map(|answer| answer.verdict) {
         Some(Verdict::Answered) if is_failing(run) => ("open", "! Answered, and the service fails"),
         Some(Verdict::Answered) => ("good", "✓ Answered"),
@@ -292,6 +311,27 @@ fn figures(run: &Run, out: &mut String) -> std::fmt::Result {
     }
     out.push_str("</div></section>\n");
     Ok(())
+}
+
+/// Writes the tables of trials. Of many it first shows those that a reader needs to check the answer.
+fn every_trial(run: &Run, out: &mut String) -> std::fmt::Result {
+    out.push_str("<section><h2>Trials</h2>\n");
+    let all = trials::table(run, &run.trials).html();
+    match run.trials.len() {
+        0..=MOST_OPEN => writeln!(out, "{all}")?,
+        n => {
+            let decisive: Vec<&Trial> = run.decisive().take(MOST_OPEN).collect();
+            if !decisive.is_empty() {
+                let more = if decisive.len() < MOST_OPEN { "" } else { " The first of them." };
+                let said = "The trials on which the answer rests, and those that are not valid.";
+                let table = trials::table(run, decisive).html();
+                writeln!(out, "<p class=\"definition\">{said}{more}</p>\n{table}")?;
+            }
+            fold(out, &format!("All {}", count(n, "trial")), &all);
+        }
+    }
+    fold(out, "Further figures of each trial, and what was found", &trials::further(run).html());
+    writeln!(out, "</section>")
 }
 
 fn provenance(run: &Run, out: &mut String) -> std::fmt::Result {

@@ -69,6 +69,10 @@ pub(crate) enum Mark {
     Square,
     /// A cell of a heat map, with its level from 1 to [`HEAT_LEVELS`].
     Cell(usize),
+    /// A shaded part of the plot: between two lines, of the x axis, or above the plot.
+    Area,
+    Band,
+    Strip,
 }
 
 /// Looks that can be distinguished without colour, in turn.
@@ -155,6 +159,20 @@ impl Plot {
 
     /// Shades the area between two values of y, given in ascending x.
     pub(crate) fn area(&mut self, style: Style, points: &[(f64, f64, f64)]) {
+        if let Some(area) = self.shaded(style, points) {
+            self.element(style.series, &area);
+        }
+    }
+
+    /// Shades the area of a series that can also be hidden with all areas of the plot, by a key of their own.
+    pub(crate) fn area_among(&mut self, style: Style, all: Style, points: &[(f64, f64, f64)]) {
+        if let Some(area) = self.shaded(style, points) {
+            let all = all.series;
+            self.element(style.series, &format!("<g data-s=\"{all}\">{area}</g>"));
+        }
+    }
+
+    fn shaded(&self, style: Style, points: &[(f64, f64, f64)]) -> Option<String> {
         let side = |of: fn(&(f64, f64, f64)) -> f64| -> Vec<(f64, f64)> {
             let drawn: Vec<(f64, f64)> =
                 points.iter().map(|point| (self.x(point.0), self.y(of(point)))).collect();
@@ -167,10 +185,8 @@ impl Plot {
             let verb = if i == 0 { 'M' } else { 'L' };
             write!(path, "{verb}{x:.1} {y:.1}").expect("writing to a string does not fail");
         }
-        if !path.is_empty() {
-            let class = format!("area c{}", style.colour);
-            self.element(style.series, &format!("<path class=\"{class}\" d=\"{path}z\"/>"));
-        }
+        let colour = style.colour;
+        (!path.is_empty()).then(|| format!("<path class=\"area c{colour}\" d=\"{path}z\"/>"))
     }
 
     /// Draws a line with a mark at each point; absent points interrupt it.
@@ -265,25 +281,28 @@ impl Plot {
 
     /// Shades a part of the x axis; its title is visible without any script. A moment is as wide as a
     /// line.
-    pub(crate) fn band(&mut self, from: f64, to: f64, title: &str) {
+    pub(crate) fn band(&mut self, style: Style, from: f64, to: f64, title: &str) {
         let (left, right) = (self.x(from), self.x(to));
         let (width, height) = ((right - left).max(2.0), self.height - TOP - BOTTOM);
-        let title = escape(title);
-        self.raw(&format!(
-            "<rect class=\"band\" x=\"{left:.1}\" y=\"{TOP:.1}\" width=\"{width:.1}\" \
+        let (colour, title) = (style.colour, escape(title));
+        let band = format!(
+            "<rect class=\"band c{colour}\" x=\"{left:.1}\" y=\"{TOP:.1}\" width=\"{width:.1}\" \
              height=\"{height:.1}\"><title>{title}</title></rect>"
-        ));
+        );
+        self.element(style.series, &band);
     }
 
     /// Marks a part of the x axis above the plot, where it covers nothing; its title is visible without
     /// any script.
-    pub(crate) fn strip(&mut self, from: f64, to: f64, title: &str) {
+    pub(crate) fn strip(&mut self, style: Style, from: f64, to: f64, title: &str) {
         let (left, right) = (self.x(from), self.x(to));
         let (width, y, title) = ((right - left).max(2.0), TOP - 9.0, escape(title));
-        self.raw(&format!(
-            "<rect class=\"strip\" x=\"{left:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" \
+        let colour = style.colour;
+        let strip = format!(
+            "<rect class=\"strip c{colour}\" x=\"{left:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" \
              height=\"6\"><title>{title}</title></rect>"
-        ));
+        );
+        self.element(style.series, &strip);
     }
 
     /// Draws cells of one level of a heat map, each from the lower left to the upper right corner.
@@ -319,6 +338,26 @@ impl Plot {
     ) {
         let (x, y) = (self.x(x) + dx, self.y(y) + dy);
         self.text(x, y, at, "note", text);
+    }
+
+    /// Draws numbers at points, moved by some units of the drawing. One that would cover an earlier one is left out.
+    pub(crate) fn numbers(
+        &mut self,
+        numbers: impl IntoIterator<Item = ((f64, f64), u32)>,
+        by: (f64, f64),
+        at: Anchor,
+    ) {
+        let mut drawn: Vec<(f64, f64)> = Vec::new();
+        for ((x, y), number) in numbers {
+            let place = (self.x(x), self.y(y));
+            let covers = |(x, y): &(f64, f64)| {
+                (place.0 - x).abs() < 2.5 * LETTER && (place.1 - y).abs() < 1.5 * LETTER
+            };
+            if !drawn.iter().any(covers) {
+                drawn.push(place);
+                self.label((x, y), by, at, &number.to_string());
+            }
+        }
     }
 
     pub(crate) fn svg(&self) -> String {
@@ -455,6 +494,17 @@ fn shape(mark: Mark, class: &str, x: f64, y: f64, title: &str) -> String {
             let (x, y) = (x - 6.0, y - 6.0);
             format!(
                 "<rect class=\"heat h{level}\" x=\"{x}\" y=\"{y}\" width=\"12\" height=\"12\"/>"
+            )
+        }
+        Mark::Area | Mark::Band | Mark::Strip => {
+            let (kind, height) = match mark {
+                Mark::Area => ("area", 12.0),
+                Mark::Band => ("band", 12.0),
+                _ => ("strip", 6.0),
+            };
+            let (x, y) = (x - 13.0, y - height / 2.0);
+            format!(
+                "<rect class=\"{kind} {class}\" x=\"{x}\" y=\"{y}\" width=\"26\" height=\"{height}\"/>"
             )
         }
         Mark::Square => path("disc", format!("M{:.1} {:.1}h6v6h-6z", x - 3.0, y - 3.0)),

@@ -49,6 +49,8 @@ pub(crate) struct Run {
     pub(crate) cells: Vec<Cell>,
     /// One trial for each of some levels.
     shown: Vec<Shown>,
+    /// The trials on which the answer rests.
+    rests_on: BTreeSet<u32>,
     /// The trials of every search's maximum throughput and capacity.
     maxima: BTreeSet<u32>,
     capacities: BTreeSet<u32>,
@@ -114,6 +116,7 @@ impl Run {
         // Each level may have other components, so one trial of each names their services.
         let named: BTreeSet<u32> = representatives.iter().map(|shown| shown.trial).collect();
         let kept = kept(&journal, &marked);
+        let rests_on = answer.as_ref().map(|answer| answer.rests_on(&journal)).unwrap_or_default();
         let conclusions = at_load::conclusions(&journal);
         let mut services = BTreeMap::new();
         let mut read = |(entry, kept): (Entry, Kept)| {
@@ -157,6 +160,7 @@ impl Run {
             capacity,
             cells,
             shown,
+            rests_on,
             maxima,
             capacities,
             usual: Usual::of(trials.iter().map(|trial| &trial.entry)),
@@ -183,6 +187,13 @@ impl Run {
 
     pub(crate) fn is_capacity(&self, trial: &Trial) -> bool {
         self.capacities.contains(&trial.entry.trial)
+    }
+
+    /// Returns the trials on which the answer rests, and those that are not valid, in their order.
+    pub(crate) fn decisive(&self) -> impl Iterator<Item = &Trial> {
+        self.trials.iter().filter(|trial| {
+            self.rests_on.contains(&trial.entry.trial) || !trial.probe() && !trial.valid()
+        })
     }
 
     /// The trials whose distributions are drawn, each once, with the reasons for its choice.

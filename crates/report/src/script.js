@@ -46,7 +46,7 @@
       for (const button of all(".scale", figure)) button.textContent = linear ? "logarithmic" : "linear";
       for (const item of all("[data-s]", figure)) {
         const off = state.off.has(figure.id + "." + item.dataset.s);
-        if (item.tagName === "LI") item.setAttribute("aria-pressed", String(!off));
+        if (item.tagName === "SPAN") item.setAttribute("aria-pressed", String(!off));
         else item.classList.toggle("off", off);
       }
     }
@@ -149,7 +149,7 @@
     for (const panel of panels)
       prepare(figure, all(`tr[data-p="${panel.dataset.p}"]`, figure), all(":scope > svg", panel));
     if (!panels.length) prepare(figure, all("tr[data-x]", figure), all(".panel > svg", figure));
-    for (const key of all(".legend li", figure))
+    for (const key of all(".legend [data-s]", figure))
       operable(key, () => flip(state.off, figure.id + "." + key.dataset.s));
     for (const button of all(".scale", figure)) {
       button.hidden = false;

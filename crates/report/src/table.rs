@@ -5,6 +5,7 @@ use std::fmt::Write;
 use crate::text::escape;
 
 pub(crate) mod between;
+pub(crate) mod by_label;
 pub(crate) mod components;
 pub(crate) mod delivery;
 pub(crate) mod found;
@@ -78,7 +79,14 @@ impl Table {
         if !self.groups.is_empty() {
             out.push_str("<tr class=\"groups\">");
             for (name, width) in &self.groups {
-                write!(out, "<th colspan=\"{width}\">{}</th>", escape(name))?;
+                match name.as_str() {
+                    "" => write!(out, "<td colspan=\"{width}\"></td>")?,
+                    name => write!(
+                        out,
+                        "<th colspan=\"{width}\" scope=\"colgroup\">{}</th>",
+                        escape(name)
+                    )?,
+                }
             }
             out.push_str("</tr>");
         }

@@ -10,11 +10,14 @@ use super::*;
 use crate::fixture::Fixture;
 use crate::text::time;
 
+mod accessible;
+mod by_label;
 mod comparison;
 mod delivery;
 mod foreign;
 mod heat;
 mod levels;
+mod many;
 mod path;
 mod percentiles;
 mod scaling;
@@ -132,7 +135,10 @@ fn a_trial_shows_the_residual_of_littles_law_or_that_it_is_unknown() {
     fixture.push(1_000.0, |_| {});
     fixture.push(1_000.0, |entry| entry.observed.as_mut().unwrap().little = None);
     let page = page(&fixture);
-    let table = page.split("<h2>Trials</h2>").nth(1).unwrap();
+    let table = page
+        .split("<summary>Further figures of each trial, and what was found</summary>")
+        .nth(1)
+        .unwrap();
     let rows: Vec<Vec<String>> = levels::rows(table)
         .lines()
         .map(|row| row.split(" | ").map(str::to_owned).collect())

@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Display, Write};
 
-use measure::Nanos;
 use measure::quantity::grouped;
+use measure::{Civil, Nanos};
 use results::Conclusion;
 
 #[cfg(test)]
@@ -65,10 +65,12 @@ pub(crate) fn time(ns: u64) -> String {
     Nanos(ns).to_string()
 }
 
-/// Formats a share: `86 %`, `99.4 %`; near 100 % with a decimal. A dash if the whole is zero.
+/// Formats a share: `86 %`, `99.4 %`, `0.08 %`; near 0 % and 100 % with decimals. A dash if the whole is zero.
 pub(crate) fn share(part: f64, whole: f64) -> String {
     match part / whole * 100.0 {
         percent if !percent.is_finite() => "–".to_owned(),
+        percent if (0.0..0.005).contains(&percent) && 0.0 < percent => "< 0.01 %".to_owned(),
+        percent if 0.0 < percent && percent < 0.995 => format!("{percent:.2} %"),
         percent if (90.0..99.95).contains(&percent) => format!("{percent:.1} %"),
         percent => format!("{percent:.0} %"),
     }
@@ -119,20 +121,9 @@ fn decimal(x: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Seconds since 1970 as `2026-11-21 09:42 UTC` (Hinnant's civil-from-days).
+/// Seconds since 1970 as `2026-11-21 09:42 UTC`.
 pub(crate) fn date(unix_s: u64) -> String {
-    let (days, second) = ((unix_s / 86_400) as i64, unix_s % 86_400);
-    let z = days + 719_468;
-    let era = z / 146_097;
-    let day_of_era = z % 146_097;
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    format!("{year}-{month:02}-{day:02} {:02}:{:02} UTC", second / 3600, second % 3600 / 60)
+    format!("{} UTC", Civil::of(unix_s))
 }
 
 /// Returns the text with its first letter as a capital.

@@ -4,12 +4,14 @@
 //! it stays correct if the folder is moved.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use measure::estimate::{self, CONFIDENCE};
 use measure::quantity::grouped;
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::Analysis;
+use crate::at_load::{self, Conclusion};
 use crate::comparison::Comparison;
 use crate::found::{Found, Spread};
 use crate::journal::{self, Entry, Purpose, Status};
@@ -110,6 +112,49 @@ impl Answer {
         }
     }
 
+    /// Returns the trials on which the results of the searches rest: those at the loads of their maxima and
+    /// capacities, and at the lowest load above each capacity that missed the SLO.
+    pub fn rests_on(&self, journal: &[Entry]) -> BTreeSet<u32> {
+        let conclusions = at_load::conclusions(journal);
+        let place = |entry: &Entry| (entry.strand, entry.configuration().load().map(f64::to_bits));
+        let mut equal: BTreeMap<_, Vec<&Entry>> = BTreeMap::new();
+        let mut places = BTreeMap::new();
+        for entry in journal.iter().filter(|entry| entry.purpose == Purpose::Trial) {
+            equal.entry(place(entry)).or_default().push(entry);
+            places.insert(entry.trial, place(entry));
+        }
+        let is_missed = |entry: &&Entry| conclusions.get(&entry.trial) == Some(&Conclusion::Missed);
+        let mut wanted = BTreeSet::new();
+        for (maximum, capacity) in self.found_in() {
+            let capacity = capacity.and_then(|trial| places.get(&trial).copied());
+            // The bits of loads are ordered as the loads are.
+            let above = capacity.and_then(|at| {
+                let above = equal.range((Bound::Excluded(at), Bound::Unbounded));
+                let mut of_strand = above.take_while(|(place, _)| place.0 == at.0);
+                of_strand.find(|(_, trials)| trials.iter().any(is_missed))
+            });
+            let maximum = maximum.and_then(|trial| places.get(&trial).copied());
+            wanted
+                .extend(maximum.into_iter().chain(capacity).chain(above.map(|(place, _)| *place)));
+        }
+        let trials = wanted.iter().filter_map(|place| equal.get(place)).flatten();
+        trials.map(|entry| entry.trial).collect()
+    }
+
+    /// Returns the trials of the maximum and of the capacity of each search.
+    fn found_in(&self) -> Vec<(Option<u32>, Option<u32>)> {
+        let searches = self.searches.iter().filter(|search| !search.fixed);
+        let each = searches.map(|search| {
+            let [maximum, capacity] = [Metric::MaximumThroughput, Metric::Capacity];
+            (search.trial_of(maximum), search.trial_of(capacity))
+        });
+        let maximum = self.maximum_throughput.as_ref().map(|maximum| maximum.trial);
+        let capacity = self.capacity.as_ref().map(|capacity| capacity.trial);
+        // Answers of earlier versions have no searches.
+        let only = self.searches.is_empty().then_some((maximum, capacity));
+        each.chain(only).collect()
+    }
+
     /// Returns true if no load was searched: the given ones show no maximum and no capacity of the system.
     pub fn is_given(&self) -> bool {
         !self.searches.is_empty() && self.searches.iter().all(|search| search.fixed)
@@ -208,6 +253,9 @@ pub struct Search {
     /// True if the load's own connections were its limit: the system may do more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub connections_bound: bool,
+    /// True if the search ended with its range, and not by a rule: what lies beyond is unknown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ended_with_range: bool,
     pub stopped_by: String,
     /// The number of its attempted trials.
     pub trials: u32,
@@ -232,6 +280,7 @@ impl Search {
             at_usual_speed: None,
             limited_by: None,
             connections_bound: false,
+            ended_with_range: false,
             stopped_by: "not ended".to_owned(),
             trials: 0,
         }
@@ -262,6 +311,13 @@ impl Search {
     /// has none, and this says nothing about the system.
     pub fn is_made(&self) -> bool {
         0 < self.trials || !matches!(self.verdict, Verdict::Interrupted | Verdict::Open)
+    }
+
+    /// Returns true if the search found no more than a lower bound, since its range ended.
+    pub fn is_cut_off(&self) -> bool {
+        let result = self.capacity.as_ref().map(|capacity| capacity.at_least);
+        let result = result.or(self.maximum_throughput.as_ref().map(|maximum| maximum.at_least));
+        self.ended_with_range && result == Some(true)
     }
 
     /// Returns true if the search found its capacity: it ended by its own rule, with a load that met the SLO

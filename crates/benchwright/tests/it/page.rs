@@ -1,8 +1,9 @@
 //! The report in a browser, without a network.
 
+use std::path::Path;
 use std::process::Command;
 
-use crate::support::{Scratch, Server, experiments, machine, run_while, tool};
+use crate::support::{Scratch, Server, experiments, machine, run_while, skip, tool};
 
 /// Opens a page in Chromium, offline and with an empty profile.
 fn chromium(scratch: &Scratch, more: &[&str], page: &str) -> crate::support::Ran {
@@ -95,5 +96,62 @@ fn the_report_opens_offline_without_a_complaint_and_without_scripts() {
         let rate = entry["observed"]["completed_per_s"].as_f64().unwrap();
         let shown = measure::quantity::grouped(rate);
         assert!(bare.contains(&shown), "trial {}: {shown}", entry["trial"]);
+    }
+}
+
+/// What axe-core says about a page whose tables are all unfolded: an empty text if nothing is serious.
+const CHECK: &str = "
+    document.querySelectorAll('details').forEach((details) => { details.open = true; });
+    axe.run().then(({ violations }) => {
+        const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+        const said = ({ id, help, nodes }) => `${id}: ${help}: ${nodes.length} times, first ${nodes[0].html}`;
+        document.body.textContent = `FOUND ${serious.map(said).join('; ')} END`;
+    });";
+
+#[test]
+fn pages_have_no_serious_finding_of_axe_core_in_either_theme() {
+    let _machine = machine();
+    let test = "pages_have_no_serious_finding_of_axe_core_in_either_theme";
+    let axe = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .with_file_name("node/node_modules/axe-core/axe.min.js");
+    let Ok(axe) = std::fs::read_to_string(axe) else {
+        return skip(test, "axe-core in the target folder, where `cargo xtask ci` installs it");
+    };
+    if !tool(test, "chromium") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let server = Server::reference(&["--delay", "1ms"]);
+    for arguments in [
+        &["run", "SIMULATED", "--out", "out"][..],
+        &[
+            "load",
+            "--rate",
+            "500/s",
+            "--duration",
+            "1s",
+            "--json=load.json",
+            "--report",
+            "load.html",
+            &server.url,
+        ],
+        &["report", "load.json", "--out", "foreign.html"],
+    ] {
+        let simulated = experiments().join("simulated.yaml").display().to_string();
+        let mut command = scratch.benchwright();
+        command.args(arguments.iter().map(|word| word.replace("SIMULATED", &simulated)));
+        run_while(&mut command, |_| {});
+    }
+    for name in ["out/report.html", "load.html", "foreign.html"] {
+        let page = std::fs::read_to_string(scratch.path().join(name)).unwrap();
+        let script = format!("<script>{axe}</script><script>{CHECK}</script></body>");
+        scratch.file("checked.html", page.replace("</body>", &script));
+        for theme in ["light", "dark"] {
+            let url = format!("file://{}/checked.html#theme={theme}", scratch.path().display());
+            let ran = chromium(&scratch, &["--dump-dom", "--virtual-time-budget=60000"], &url);
+            let found =
+                ran.stdout.split("FOUND ").nth(1).and_then(|text| text.split(" END").next());
+            assert_eq!(found, Some(""), "{name}, {theme}: {}", ran.stderr);
+        }
     }
 }

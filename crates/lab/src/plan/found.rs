@@ -14,8 +14,8 @@ use results::speed::Usual;
 use super::decide::{bounding, bounds_above, bracket, limit_of_connections, points, swept};
 use super::{Plan, Turns};
 use crate::course::Ending;
-use crate::search::{self, Point};
-use crate::spec::Resolved;
+use crate::search::{self, Next, Point};
+use crate::spec::{Resolved, Strategy};
 
 /// Returns what one strand found.
 pub(crate) fn of_strand(
@@ -84,6 +84,7 @@ pub(crate) fn searched(resolved: &Resolved, journal: &[Entry], ending: &Ending) 
         fixed,
         limited_by,
         connections_bound,
+        ended_with_range: has_ended_with_range(resolved, journal, ending),
         lower: capacity.as_ref().map(|capacity| capacity.rate_per_s),
         upper: upper.filter(|_| !fixed),
         stopped_by: ending.reason(),
@@ -112,6 +113,24 @@ fn shows_limit(resolved: &Resolved, journal: &[Entry], maximum: &Maximum) -> boo
         falls_short(observed) && maximum.offered_per_s <= observed.offered_per_s
     };
     fired || at_load::evidence(journal).any(|(_, observed)| is_limit(observed))
+}
+
+/// Returns true if a search ended with its range, and none of its rules ended it.
+fn has_ended_with_range(resolved: &Resolved, journal: &[Entry], ending: &Ending) -> bool {
+    let Some(search) = &resolved.spec.search else { return false };
+    let points = swept(resolved, journal);
+    let is_at_end = || match (&search.strategy, bracket(resolved, journal)) {
+        (_, Some(bracket)) => {
+            bracket.upper.is_none() && bracket.lower.is_some() && bracket.lower == search.to
+        }
+        // Only the first load of a sweep depends on a probe.
+        (Strategy::Sweep(sweep), None) => {
+            !points.is_empty()
+                && matches!(search::next(search, sweep, None, &points), Next::Ended { .. })
+        }
+        (Strategy::Bracket(_), None) => false,
+    };
+    matches!(ending, Ending::Answered(_) | Ending::NoAnswer(_)) && is_at_end()
 }
 
 /// Returns true if at every load so many requests failed that nothing was sustained, and no objective on failures

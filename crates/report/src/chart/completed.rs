@@ -16,7 +16,7 @@ const IDEAL: Style = Style { series: 1, colour: 0, dash: Dash::Dotted, mark: Mar
 const INVALID: Style = Style { series: 2, colour: 2, dash: Dash::None, mark: Mark::Cross };
 
 /// The most loads above the maximum that are numbered.
-const MOST_LABELS: usize = 12;
+pub(super) const MOST_LABELS: usize = 12;
 
 const ID: &str = "completed";
 const TITLE: &str = "Completed against offered rate";
@@ -90,10 +90,11 @@ fn draw(run: &Run, points: &[Point], summary: &str) -> Plot {
     }
     plot.line(COMPLETED, &curve(points, |o| o.offered_per_s, |o| Some(o.completed_per_s)));
     draw_trials(&mut plot, points, COMPLETED);
-    for point in above(run, points).iter().take(MOST_LABELS) {
+    let numbers = above(run, points).into_iter().take(MOST_LABELS).map(|point| {
         let at = (point.observed.offered_per_s, point.observed.completed_per_s);
-        plot.label(at, (0.0, 17.0), Anchor::Middle, &point.trial.entry.trial.to_string());
-    }
+        (at, point.trial.entry.trial)
+    });
+    plot.numbers(numbers, (0.0, 17.0), Anchor::Middle);
     plot
 }
 
@@ -131,7 +132,7 @@ fn keys<'a, 'run: 'a>(mut points: impl Iterator<Item = &'a Point<'run>>) -> Vec<
 }
 
 /// The valid trials at loads above the maximum's, in ascending load.
-fn above<'a>(run: &Run, points: &[Point<'a>]) -> Vec<Point<'a>> {
+pub(super) fn above<'a>(run: &Run, points: &[Point<'a>]) -> Vec<Point<'a>> {
     let Some(maximum) = &run.maximum else { return Vec::new() };
     let higher = |o: &Observed| maximum.offered_per_s < o.offered_per_s;
     points.iter().filter(|p| p.trial.answers() && higher(p.observed)).copied().collect()

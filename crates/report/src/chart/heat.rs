@@ -24,6 +24,9 @@ const MOST_COLUMNS: usize = 100;
 /// The most columns of the table, which has a column for an octave, or for several.
 const MOST_OCTAVES: i32 = 16;
 
+/// The strips above the map.
+const EVENT: Style = Style { series: 40, colour: 2, dash: Dash::None, mark: Mark::Strip };
+
 /// Times by row.
 struct Column {
     /// Its place on the x axis.
@@ -61,10 +64,14 @@ pub(crate) fn of_load(load: &Load, events: &[Event]) -> Option<Figure> {
     let summary = summary(load, &columns, range, events);
     let plot = draw(load, &columns, levels, range, events, &summary);
     let seconds = columns.iter().map(|column| (column, tick_number(column.from)));
+    let mut keys = levels.keys("/s");
+    if !events.is_empty() {
+        keys.push((EVENT, "event".to_owned()));
+    }
     Some(Figure {
         id: "heat".into(),
         title: "Response times over time".into(),
-        panels: vec![Panel { svg: plot.svg(), keys: levels.keys("/s"), ..Panel::default() }],
+        panels: vec![Panel { svg: plot.svg(), keys, ..Panel::default() }],
         keys: Vec::new(),
         table: table(
             "The number of responses that ended in each column of the map, by response time.",
@@ -199,7 +206,7 @@ fn draw(
         Axis { scale: Scale::log_around(range.times()), label: "response time", tick: tick_time };
     let mut plot = Plot::new(summary, 340.0, x, y);
     cells(&mut plot, columns, levels);
-    events.iter().for_each(|event| plot.strip(event.from_s, event.to_s, &event.text));
+    events.iter().for_each(|event| plot.strip(EVENT, event.from_s, event.to_s, &event.text));
     load.segments.iter().skip(1).for_each(|s| plot.rule_x(s.begin_s, NamePosition::Head, ""));
     plot
 }

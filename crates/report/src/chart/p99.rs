@@ -6,18 +6,21 @@ use measure::{Nanos, Quantile};
 use results::at_load::Conclusion;
 use results::journal::Observed;
 
+use super::completed::{MOST_LABELS, above};
 use super::multiples::{Multiples, Part, rules};
 use super::{Figure, Key, Layout, Panel, Point, curve, points, thinning};
-use crate::plot::{Axis, Dash, Mark, NamePosition, Plot, Scale, Style};
+use crate::plot::{Anchor, Axis, Dash, Mark, NamePosition, Plot, Scale, Style};
 use crate::run::Run;
 use crate::run::levels::Quantity;
 use crate::table::{Cell, Row, Table, trials};
 use crate::text::{count, mark, name, rate, tick_number, tick_time, time};
 
 const MET: Style = Style { series: 0, colour: 1, dash: Dash::Solid, mark: Mark::Disc };
+const BEYOND: Style = Style { series: 4, colour: 1, dash: Dash::Dotted, mark: Mark::None };
 const MISSED: Style = Style { series: 0, colour: 1, dash: Dash::None, mark: Mark::Ring };
 const OPEN: Style = Style { series: 0, colour: 4, dash: Dash::None, mark: Mark::Diamond };
 const MEDIAN: Style = Style { series: 1, colour: 3, dash: Dash::None, mark: Mark::Diamond };
+const BOUNDS: Style = Style { series: 3, colour: 0, dash: Dash::None, mark: Mark::Band };
 const INVALID: Style = Style { series: 2, colour: 2, dash: Dash::None, mark: Mark::Cross };
 
 const ID: &str = "p99";
@@ -39,7 +42,11 @@ pub(crate) fn figure(run: &Run) -> Option<Figure> {
     let plot = |scale: Scale| draw(run, &points, empty(&summary, rates, scale));
     let log = plot(Scale::log_around(times.iter().copied()));
     let linear = plot(Scale::from_zero(times.iter().copied()));
-    let keys = keys(points.iter(), points.iter());
+    let mut keys = keys(points.iter(), points.iter());
+    if !above(run, &points).is_empty() {
+        keys.push((BEYOND, "loads above the maximum, in ascending order".to_owned()));
+    }
+    keys.extend(bounds(run).map(|_| (BOUNDS, "between the bounds of the capacity".to_owned())));
     Some(Figure {
         id: ID.into(),
         title: TITLE.into(),
@@ -93,7 +100,7 @@ fn draw_part(part: &Part, rates: Scale, times: Scale) -> Plot {
     plot.rules_x(&maxima, NamePosition::Head, "maximum throughput");
     plot.rules_x(&capacities, NamePosition::BelowHead, "capacity");
     for dots in &part.strands {
-        draw_medians(&mut plot, &dots.points);
+        draw_medians(&mut plot, &dots.points, None);
     }
     for dots in part.dots() {
         draw_trials(&mut plot, &dots.points, dots.style);
@@ -114,7 +121,12 @@ fn draw_limit(plot: &mut Plot, limit: Nanos) {
 
 fn draw(run: &Run, points: &[Point], mut plot: Plot) -> Plot {
     if let Some((lower, upper)) = bounds(run) {
-        plot.band(lower, upper, &format!("the capacity: {} … {}", grouped(lower), rate(upper)));
+        plot.band(
+            BOUNDS,
+            lower,
+            upper,
+            &format!("the capacity: {} … {}", grouped(lower), rate(upper)),
+        );
     }
     if let Some(limit) = run.limit {
         draw_limit(&mut plot, limit);
@@ -127,8 +139,14 @@ fn draw(run: &Run, points: &[Point], mut plot: Plot) -> Plot {
         let name = named("capacity", capacity.at_least);
         plot.rule_x(capacity.rate_per_s, NamePosition::BelowHead, &name);
     }
-    draw_medians(&mut plot, points);
+    let maximum = run.maximum.as_ref().map(|maximum| maximum.offered_per_s);
+    draw_medians(&mut plot, points, maximum);
     draw_trials(&mut plot, points, None);
+    let numbers = above(run, points).into_iter().take(MOST_LABELS).filter_map(|point| {
+        let at = (point.observed.completed_per_s, p99(point.observed)?);
+        Some((at, point.trial.entry.trial))
+    });
+    plot.numbers(numbers, (7.0, -5.0), Anchor::Start);
     plot
 }
 
@@ -142,11 +160,16 @@ fn bounds(run: &Run) -> Option<(f64, f64)> {
     search.lower.zip(search.upper)
 }
 
-/// Draws a line through the medians of the loads, in ascending load, and where a load has several
-/// trials its median.
-fn draw_medians(plot: &mut Plot, points: &[Point]) {
+/// Draws a line through the medians of the loads, in ascending load, in another look above the maximum; and where a load
+/// has several trials its median.
+fn draw_medians(plot: &mut Plot, points: &[Point], maximum: Option<f64>) {
     let medians = curve(points, |o| o.completed_per_s, p99);
-    plot.line(MET, &medians);
+    let loads = curve(points, |o| o.offered_per_s, p99);
+    // Above the maximum less is completed of more load, and the line turns back.
+    let is_above = |(offered, _): &(f64, f64)| maximum.is_some_and(|maximum| maximum < *offered);
+    let above = loads.iter().position(is_above).unwrap_or(medians.len());
+    plot.line(MET, &medians[..above]);
+    plot.line(BEYOND, &medians[above.saturating_sub(1)..]);
     if has_repeated(points) {
         // Where a median is a trial, its mark would only cover that of the trial.
         let is_trial = |(x, y): (f64, f64)| {
@@ -269,9 +292,6 @@ fn summary(run: &Run, points: &[Point]) -> String {
             None if run.fixed => met(points, limit),
             None => format!(" No load met the SLO with its limit of {limit}."),
         };
-    }
-    if bounds(run).is_some() {
-        text += " The shaded band lies between the bounds of the capacity.";
     }
     text
 }

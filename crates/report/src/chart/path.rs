@@ -23,6 +23,7 @@ use crate::text::{count, integer, mark, name, rate, tick_number};
 
 const LOWER: Style = Style { series: 0, colour: 1, dash: Dash::Solid, mark: Mark::None };
 const UPPER: Style = Style { series: 6, colour: 1, dash: Dash::Dashed, mark: Mark::None };
+const BETWEEN: Style = Style { series: 7, colour: 1, dash: Dash::None, mark: Mark::Area };
 const MET: Style = Style { series: 1, colour: 3, dash: Dash::None, mark: Mark::Disc };
 const MISSED: Style = Style { series: 2, colour: 2, dash: Dash::None, mark: Mark::Ring };
 const UNDECIDED: Style = Style { series: 3, colour: 4, dash: Dash::None, mark: Mark::Diamond };
@@ -365,7 +366,7 @@ fn draw_bounds(plot: &mut Plot, bounds: &[(f64, f64, Bounds)], is_single: bool) 
             let both = b.lower.zip(b.upper);
             both.into_iter().flat_map(move |(lower, upper)| [from, to].map(|x| (x, lower, upper)))
         };
-        plot.area(LOWER, &known.iter().flat_map(corner).collect::<Vec<_>>());
+        plot.area(BETWEEN, &known.iter().flat_map(corner).collect::<Vec<_>>());
     }
     if !is_single {
         return;
@@ -396,6 +397,7 @@ fn keys(parts: &[&Part]) -> Vec<Key> {
         keys.push((LOWER, "highest load that met the SLO"));
         keys.push((UPPER, "lowest that missed it"));
     }
+    keys.push((BETWEEN, "between the bounds that were known before a trial"));
     let seen = Outcome::ALL.into_iter().filter(|outcome| outcomes.contains(outcome));
     keys.extend(seen.map(|outcome| (outcome.style(), outcome.name())));
     if parts.iter().any(|part| 1 < part.strands.len()) {
@@ -407,14 +409,7 @@ fn keys(parts: &[&Part]) -> Vec<Key> {
 }
 
 fn summary(all: &[Part], drawn: &[&Part], most: usize) -> String {
-    let bands = match drawn.iter().any(|part| 1 < part.strands.len()) {
-        true => "the shaded band of each search lies",
-        false => "the shaded band lies",
-    };
-    let mut text = format!(
-        "Each mark is a trial, in the order of its search; {bands} between the bounds of the capacity \
-         that were known before it."
-    );
+    let mut text = "Each mark is a trial, in the order of its search.".to_owned();
     if let [only] = all {
         let mut said = only.in_words();
         said[..1].make_ascii_uppercase();

@@ -6,7 +6,7 @@ use measure::estimate::{FEWEST_BEYOND, beyond};
 use measure::{Histogram, Nanos, Quantile};
 use results::Times;
 
-use super::{Figure, Layout, Panel};
+use super::{Figure, Key, Layout, Panel};
 use crate::plot::{Anchor, Axis, Dash, Mark, Plot, Scale, Style, distinct, percent};
 use crate::run::{Run, Trial};
 use crate::table::{Cell, Row, Table, trials};
@@ -35,6 +35,9 @@ const BAND_POINTS: usize = 80;
 
 /// The mark where the SLO limits the curves; it is in no legend, so it cannot be hidden.
 const SLO: Style = Style { series: 99, colour: 0, dash: Dash::None, mark: Mark::Ring };
+
+/// The bands of all curves together.
+const BANDS: Style = Style { series: 98, colour: 0, dash: Dash::None, mark: Mark::Area };
 
 /// Colours and marks of the chosen trials, at most four.
 const LOOKS: [(usize, Mark); 4] =
@@ -132,11 +135,7 @@ pub(crate) fn figure_of(
     summary: String,
 ) -> Option<Figure> {
     curves.first()?;
-    let mut summary =
-        format!("{summary} Dotted grey: fewer than {FEWEST_BEYOND} samples lie beyond.");
-    if curves.iter().any(|curve| !curve.equal.is_empty()) {
-        summary += " A band is from the least to the most of all valid trials at the same load.";
-    }
+    let summary = format!("{summary} Dotted grey: fewer than {FEWEST_BEYOND} samples lie beyond.");
     let samples = most_samples(&curves);
     let draw = |y: Scale| {
         let plot = empty(label, (samples, HEIGHT), &summary, y);
@@ -144,7 +143,11 @@ pub(crate) fn figure_of(
     };
     let log = draw(Scale::log_around(extremes(limit, &curves)));
     let linear = draw(Scale::from_zero(extremes(limit, &curves)));
-    let keys = curves.iter().map(|curve| (curve.style, curve.name.clone())).collect();
+    let mut keys: Vec<Key> = curves.iter().map(|curve| (curve.style, curve.name.clone())).collect();
+    if curves.iter().any(|curve| !curve.equal.is_empty()) {
+        let name = "from the least to the most of all valid trials at the load of a curve";
+        keys.push((BANDS, name.to_owned()));
+    }
     Some(Figure {
         id: "percentiles".into(),
         title: format!("{} by percentile", capitalised(label)),
@@ -257,7 +260,7 @@ fn drawn(mut plot: Plot, curves: &[Curve<'_>], limit: Option<Nanos>) -> Plot {
         plot.label(at, (7.0, -6.0), Anchor::Start, &format!("SLO: p99 ≤ {}", tick_time(at.1)));
     }
     for curve in curves {
-        plot.area(curve.style, &band(curve));
+        plot.area_among(curve.style, BANDS, &band(curve));
     }
     for curve in curves {
         let (sound, weak) = shape(curve.histogram);

@@ -7,11 +7,14 @@ use results::components::{Event, Series};
 use results::load::{Interval, Load};
 
 use super::{Figure, Layout, Panel, heat};
-use crate::plot::{Axis, NamePosition, Plot, Scale, look};
+use crate::plot::{Axis, Dash, Mark, NamePosition, Plot, Scale, Style, look};
 use crate::run::services::{self, Service};
 use crate::run::{Run, Trial, machine, speed};
 use crate::table::{Cell, MOST_ROWS, Row, Table};
 use crate::text::{integer, rate, tick_number, tick_time, time};
+
+#[cfg(test)]
+mod tests;
 
 /// The most services that can be distinguished in one plot.
 const MOST_SERVICES: usize = 5;
@@ -30,6 +33,40 @@ type Value = dyn Fn(&Interval) -> Option<f64>;
 
 /// Values at the middles of their intervals.
 type Points = Vec<(f64, Option<f64>)>;
+
+/// The cause of an event, with its look. Events of one cause never shade a second twice, and all causes together
+/// leave the lines visible.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Cause {
+    Place,
+    Slow,
+    Disturbed,
+    Throttled,
+}
+
+/// The events of one cause, each without another one in its time.
+type Bands = (Cause, Vec<Event>);
+
+impl Cause {
+    fn style(self) -> Style {
+        let (series, colour) = match self {
+            Cause::Place => (40, 0),
+            Cause::Slow => (41, 5),
+            Cause::Disturbed => (42, 2),
+            Cause::Throttled => (43, 4),
+        };
+        Style { series, colour, dash: Dash::None, mark: Mark::Band }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Cause::Place => "event",
+            Cause::Slow => "slow machine",
+            Cause::Disturbed => "CPUs taken by others",
+            Cause::Throttled => "stopped by a CPU limit",
+        }
+    }
+}
 
 /// One line of a panel: its name and its value in each interval.
 struct Line {
@@ -84,8 +121,9 @@ fn of_one_search(run: &Run) -> Vec<Chosen<'_>> {
 fn figure(run: &Run, id: &str, role: &str, trial: &Trial) -> Option<Figure> {
     let load = trial.load.as_ref()?;
     let (services, shares) = (Services::of(trial), Shares::of(trial));
-    let events: Vec<Event> = trial.components.iter().flat_map(|c| events(run, c)).collect();
-    let panel = |series, label, kind, lines| panel(load, &events, series, label, kind, lines);
+    let events = trial.components.as_ref().map(|c| events(run, c)).unwrap_or_default();
+    let bands: Vec<Bands> = events.iter().map(|(cause, events)| (*cause, apart(events))).collect();
+    let panel = |series, label, kind, lines| panel(load, &bands, series, label, kind, lines);
     let panels = vec![
         panel(0, "per second", Kind::Rate, rates()),
         panel(4, "response time", Kind::Time, times()),
@@ -99,26 +137,48 @@ fn figure(run: &Run, id: &str, role: &str, trial: &Trial) -> Option<Figure> {
     if let Some(limit) = limit {
         summary += &format!("; limited by {limit}");
     }
-    summary += &events_in_words(&events);
+    summary += &events_in_words(events.into_iter().flat_map(|(_, events)| events).collect());
     let mut figure = drawn(load, &services, &shares, panels, summary + ".")?;
     figure.id = format!("seconds-{id}");
     figure.title = format!("{role}: trial {} by the second", trial.entry.trial);
+    figure.keys = bands.iter().map(|(cause, _)| (cause.style(), cause.name().to_owned())).collect();
     Some(figure)
 }
 
 /// The events of the place, and the times in which the machine was slow or disturbed, or a limit
-/// stopped a service.
-fn events(run: &Run, components: &Components) -> Vec<Event> {
-    let mut events = components.events.clone();
-    events.extend(speed::slow(components, &run.usual));
-    events.extend(machine::disturbed(components));
-    events.extend(machine::throttled(components));
-    events.sort_by(|one, other| one.from_s.total_cmp(&other.from_s));
-    events
+/// stopped a service; only the causes that have some.
+fn events(run: &Run, components: &Components) -> Vec<Bands> {
+    let all = [
+        (Cause::Place, components.events.clone()),
+        (Cause::Slow, speed::slow(components, &run.usual)),
+        (Cause::Disturbed, machine::disturbed(components)),
+        (Cause::Throttled, machine::throttled(components)),
+    ];
+    all.into_iter().filter(|(_, events)| !events.is_empty()).collect()
+}
+
+/// Joins events that share a time to one.
+fn apart(events: &[Event]) -> Vec<Event> {
+    let mut sorted = events.to_vec();
+    sorted.sort_by(|one, other| one.from_s.total_cmp(&other.from_s));
+    let mut apart: Vec<Event> = Vec::new();
+    for event in sorted {
+        match apart.last_mut().filter(|last| event.from_s < last.to_s) {
+            Some(last) => {
+                last.to_s = last.to_s.max(event.to_s);
+                last.text = format!("{}; {}", last.text, event.text);
+            }
+            None => apart.push(event),
+        }
+    }
+    apart
 }
 
 /// One load on the whole width, including the generator's own delays.
 pub(crate) fn of_load(load: &Load) -> Option<Figure> {
+    // The drain is not a part of the measurement, and its short interval would make rates of a few requests.
+    let measured = load.series.iter().filter(|interval| interval.t_s < load.measured_s);
+    let load = &Load { series: measured.cloned().collect(), ..load.clone() };
     let panel = |series, label, kind, lines| panel(load, &[], series, label, kind, lines);
     let panels = vec![
         panel(0, "per second", Kind::Rate, rates()),
@@ -164,7 +224,7 @@ enum Kind {
 /// Draws the lines that have values; `None` without any values.
 fn panel(
     load: &Load,
-    events: &[Event],
+    bands: &[Bands],
     series: usize,
     label: &'static str,
     kind: Kind,
@@ -193,7 +253,10 @@ fn panel(
     if load.segments.len() <= MOST_SEGMENTS {
         load.segments.iter().skip(1).for_each(|s| plot.rule_x(s.begin_s, NamePosition::Head, ""));
     }
-    events.iter().for_each(|event| plot.band(event.from_s, event.to_s, &event.text));
+    for (cause, events) in bands {
+        let style = cause.style();
+        events.iter().for_each(|event| plot.band(style, event.from_s, event.to_s, &event.text));
+    }
     let mut keys = Vec::new();
     for (i, name, values) in drawn {
         let style = look(series + i, i);
@@ -361,7 +424,8 @@ fn rates_in_words(load: &Load) -> String {
 }
 
 /// Names the first events, each with its second; the others are in the titles of their bands.
-fn events_in_words(events: &[Event]) -> String {
+fn events_in_words(mut events: Vec<Event>) -> String {
+    events.sort_by(|one, other| one.from_s.total_cmp(&other.from_s));
     let first = events.iter().take(MOST_EVENTS);
     let mut text: String =
         first.map(|event| format!("; at {:.1} s {}", event.from_s, event.text)).collect();

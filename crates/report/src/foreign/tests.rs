@@ -51,7 +51,8 @@ fn figures_stand_beside_each_other_and_what_is_not_known_is_a_dash() {
         "3 files",
         "✓ service times",
         "! a closed loop",
-        "! b.txt: only of b.txt",
+        "b.txt: ✓ 0 supported, ! 1 not",
+        "! only of b.txt",
         "12,000",
         "7.00 ms",
     ] {
@@ -60,8 +61,10 @@ fn figures_stand_beside_each_other_and_what_is_not_known_is_a_dash() {
     assert_eq!(words.matches("a closed loop").count(), 1, "what is true of all is said once");
     assert!(words.contains("0 beyond"), "a percentile of 500 requests is weak: {words}");
     // A curve for each file with times, and none for the third.
-    assert!(page.contains("</svg>a.csv</li>") && page.contains("</svg>b.txt</li>"));
-    assert!(!page.contains("</svg>c</li>") && !page.contains("=\"NaN") && !page.contains(">NaN"));
+    assert!(page.contains("</svg>a.csv</span></li>") && page.contains("</svg>b.txt</span></li>"));
+    assert!(
+        !page.contains("</svg>c</span></li>") && !page.contains("=\"NaN") && !page.contains(">NaN")
+    );
 }
 
 #[test]

@@ -24,9 +24,9 @@ const LEVELS: [(&str, Quantile); 8] = [
 
 /// Every measured time, with its start, its end and all its percentiles.
 pub(super) fn times(load: &Load) -> Table {
-    let before = ["", "from … to", "samples", "mean", "min"];
     let levels = LEVELS.map(|(name, _)| name);
-    let columns = before.into_iter().chain(levels).chain(["max"]);
+    let columns =
+        [""].into_iter().chain(levels).chain(["max", "mean", "min", "samples", "from … to"]);
     let total = &load.total;
     let mostly = failing::of_times_in_words(total);
     let mostly = mostly.map(|of| format!("The response times are {of}. "));
@@ -47,17 +47,17 @@ pub(super) fn times(load: &Load) -> Table {
         ("protocol’s handshake", "open or secured … ready", &total.setup_time),
     ] {
         let Some(times) = times else { continue };
-        let mut cells = vec![
-            Cell::words(name),
-            Cell::words(meaning),
-            Cell::number(integer(times.count)),
-            Cell::number(time(times.mean_ns)),
-            Cell::number(time(times.min_ns)),
-        ];
+        let mut cells = vec![Cell::words(name)];
         cells.extend(
             LEVELS.map(|(_, level)| trials::quantile(Some(ns(times, level)), times.count, level)),
         );
-        cells.push(Cell::number(time(times.max_ns)));
+        cells.extend([
+            Cell::number(time(times.max_ns)),
+            Cell::number(time(times.mean_ns)),
+            Cell::number(time(times.min_ns)),
+            Cell::number(integer(times.count)),
+            Cell::words(meaning),
+        ]);
         table.push(Row::new(cells));
     }
     table
@@ -114,20 +114,21 @@ fn share_of(kind: &str, name: &str, count: u64, of: u64) -> Row {
 }
 
 pub(super) fn targets(load: &Load) -> Table {
-    let rates = ["target", "asked /s", "offered /s", "completed /s", "goodput /s", "failed"];
-    let columns = rates.into_iter().chain(QUANTILES).chain(["lateness p99", "outcomes"]);
+    let rates = ["asked /s", "offered /s", "completed /s", "goodput /s", "failed"];
+    let columns = ["target"].into_iter().chain(QUANTILES).chain(rates);
+    let columns = columns.chain(["lateness p99", "outcomes"]);
     let mut table = Table::new(&caption(load.targets.len(), "targets"), columns);
     for target in load.targets.iter().take(MOST_ROWS) {
         let Part { rates_per_s: rates, counts, .. } = &target.part;
-        let mut cells = vec![
-            Cell::words(target.url.as_str()),
+        let mut cells = vec![Cell::words(target.url.as_str())];
+        cells.extend(quantiles(target.part.response_time.as_ref()));
+        cells.extend([
             Cell::maybe(rates.asked.map(grouped)),
             Cell::number(grouped(rates.offered)),
             Cell::number(grouped(rates.completed)),
             Cell::number(grouped(rates.goodput)),
             Cell::number(integer(counts.failed)),
-        ];
-        cells.extend(quantiles(target.part.response_time.as_ref()));
+        ]);
         cells.push(Cell::maybe(target.part.lateness.as_ref().map(|times| time(times.p99_ns))));
         cells.push(Cell::words(by_name(&target.part.outcomes)));
         table.push(Row::new(cells));
@@ -180,7 +181,7 @@ pub(super) fn sessions(sessions: &Sessions) -> Table {
 }
 
 pub(super) fn segments(load: &Load) -> Table {
-    let columns = ["segment", "from", "to", "completed /s"].into_iter().chain(GROUP);
+    let columns = ["segment", "from", "to"].into_iter().chain(GROUP).chain(["completed /s"]);
     let mut table = Table::new(&caption(load.segments.len(), "segments"), columns);
     for segment in load.segments.iter().take(MOST_ROWS) {
         let length = segment.end_s - segment.begin_s;
@@ -189,21 +190,22 @@ pub(super) fn segments(load: &Load) -> Table {
             Cell::words(segment.name.as_str()),
             Cell::number(format!("{:.1} s", segment.begin_s)),
             Cell::number(format!("{:.1} s", segment.end_s)),
-            Cell::maybe(per_s),
         ];
-        table.push(Row::new(group(cells, &segment.group)));
+        let mut cells = group(cells, &segment.group);
+        cells.push(Cell::maybe(per_s));
+        table.push(Row::new(cells));
     }
     table
 }
 
 const QUANTILES: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
 const GROUP: [&str; 9] =
-    ["completed", "failed", "p50", "p90", "p99", "p99.9", "max", "service p99", "outcomes"];
+    ["p50", "p90", "p99", "p99.9", "max", "completed", "failed", "service p99", "outcomes"];
 
 /// A row that begins with `cells`, followed by the columns of `GROUP`.
 fn group(mut cells: Vec<Cell>, group: &Group) -> Vec<Cell> {
-    cells.extend([group.completed, group.failed].map(|count| Cell::number(integer(count))));
     cells.extend(quantiles(group.response_time.as_ref()));
+    cells.extend([group.completed, group.failed].map(|count| Cell::number(integer(count))));
     cells.push(Cell::maybe(group.service_time.as_ref().map(|times| time(times.p99_ns))));
     cells.push(Cell::words(by_name(&group.outcomes)));
     cells

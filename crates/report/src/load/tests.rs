@@ -182,7 +182,7 @@ fn every_figure_has_a_summary_a_legend_and_a_table() {
         assert!(!figure.contains("NaN"));
     }
     for name in ["response time", "service time", "backlog delay", "lateness"] {
-        assert!(figures[0].contains(&format!("</svg>{name}</li>")), "{name}");
+        assert!(figures[0].contains(&format!("</svg>{name}</span></li>")), "{name}");
     }
     for name in [
         "offered",
@@ -194,7 +194,7 @@ fn every_figure_has_a_summary_a_legend_and_a_table() {
         "waiting for a CPU",
         "lateness p99",
     ] {
-        assert!(figures[2].contains(&format!("</svg>{name}</li>")), "{name}");
+        assert!(figures[2].contains(&format!("</svg>{name}</span></li>")), "{name}");
     }
     let rules = figures[2].matches("class=\"rule\"").count();
     assert_eq!(rules, 5, "the second segment begins in each of five panels");

@@ -17,7 +17,16 @@ use crate::text;
 /// The most services with their own column; the others are summed in one.
 const MOST_SERVICES: usize = 2;
 
-pub(crate) fn table(run: &Run) -> Table {
+/// The figures that every reader looks for; [`further`] has the others.
+pub(crate) fn table<'a>(run: &Run, trials: impl IntoIterator<Item = &'a Trial>) -> Table {
+    let place = Place::of(run);
+    let mut table = Table::new(CAPTION, columns(&place));
+    trials.into_iter().for_each(|trial| table.push(row(run, trial, &place)));
+    table
+}
+
+/// The figures that explain those of [`table`], of all trials.
+pub(crate) fn further(run: &Run) -> Table {
     let mut services = services(run);
     let others = services.split_off(services.len().min(MOST_SERVICES));
     // The number of replicas may differ between levels.
@@ -30,135 +39,158 @@ pub(crate) fn table(run: &Run) -> Table {
     if !others.is_empty() {
         cpus.push(text::count(others.len(), "other"));
     }
-    let further = Further::of(run);
-    let mut table =
-        Table::new(CAPTION, columns(&further, &cpus)).grouped(groups(&further, cpus.len()));
-    for trial in &run.trials {
-        table.push(row(run, trial, &further, &services, !others.is_empty()));
-    }
+    let mut observed = run.trials.iter().filter_map(|trial| trial.entry.observed.as_ref());
+    let further = Further {
+        services,
+        others: !others.is_empty(),
+        operations: observed.any(|observed| observed.operations_per_s.is_some()),
+    };
+    let mut table = Table::new(FURTHER, further.columns(&cpus)).grouped(further.groups(cpus.len()));
+    run.trials.iter().for_each(|trial| table.push(further.row(run, trial)));
     table
 }
 
-/// The columns that only some runs have: a trial's place in a plan of several searches, and the operations that its
-/// requests carried.
-struct Further {
+/// The columns for the place of a trial in a plan of several searches.
+struct Place {
     places: Places,
     block: bool,
     /// The repetition of each search, by the number of its strand.
     repetitions: BTreeMap<u32, u32>,
-    operations: bool,
 }
 
-impl Further {
-    fn of(run: &Run) -> Further {
+impl Place {
+    fn of(run: &Run) -> Place {
         let searches = run.cells.iter().flat_map(|cell| &cell.searches).flat_map(|s| &s.strands);
-        let mut observed = run.trials.iter().filter_map(|trial| trial.entry.observed.as_ref());
-        Further {
+        Place {
             places: Places::of(run),
             block: run.trials.iter().any(|trial| trial.entry.block.is_some()),
             repetitions: searches.map(|search| (search.strand, search.repetition)).collect(),
-            operations: observed.any(|observed| observed.operations_per_s.is_some()),
         }
-    }
-
-    fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.places.names().chain(self.block.then_some("block"))
     }
 
     fn cells(&self, trial: &Trial) -> Vec<Cell> {
         let entry = &trial.entry;
         let repetition = self.repetitions.get(&trial.strand()).copied().unwrap_or(1);
         let search = self.places.search(entry.search.as_deref(), repetition);
-        let level = entry.cell.as_deref().unwrap_or("–");
-        let block = self.block.then(|| Cell::maybe(entry.block.map(|block| block.to_string())));
-        self.places.cells(level, &search).into_iter().chain(block).collect()
+        self.places.cells(entry.cell.as_deref().unwrap_or("–"), &search)
     }
 }
 
-const CAPTION: &str = "Every attempt, in order. “Asked” is the rate asked of each target; all other \
-    rates are sums over the targets, per second. Response times count from the intended start. A \
-    quantile in grey has fewer than ten samples beyond it and is unreliable. “Machine” is the \
-    speed of the system’s CPUs in the trial, relative to the median of the run. “|L − λW|” is the residual \
-    of Little’s law, as a share of L: near zero if the response times account for all requests in progress.";
+const CAPTION: &str = "Every attempt, in order. Rates are sums over the targets, per second. Response times count from \
+    the intended start. A quantile in grey has fewer than ten samples beyond it and is unreliable.";
 
-fn columns(further: &Further, cpus: &[String]) -> Vec<String> {
-    let operations = |name| further.operations.then_some(name);
-    let times = ["p50", "p90", "p99", "p99.9", "max", "|L − λW|", "lateness p99", "hiccup p99"];
-    ["trial"]
+const FURTHER: &str = "“Asked” is the rate asked of each target. “Machine” is the speed of the system’s CPUs in the \
+    trial, relative to the median of the run. “|L − λW|” is the residual of Little’s law, as a share of L: near zero \
+    if the response times account for all requests in progress.";
+
+/// The columns of the table. What a reader looks for first is also on the screen of a phone.
+fn columns(place: &Place) -> Vec<&'static str> {
+    ["trial", "status"]
         .into_iter()
-        .chain(further.names())
-        .chain(["asked", "offered", "completed"])
-        .chain(operations("operations"))
-        .chain(["goodput", "failures"])
-        .chain(times)
-        .map(str::to_owned)
-        .chain(cpus.iter().cloned())
-        .chain(["machine", "bytes per answer"].map(str::to_owned))
-        .chain(operations("bytes per operation").map(str::to_owned))
-        .chain(["status".to_owned()])
+        .chain(place.places.names())
+        .chain(["offered", "p99", "completed", "failures", "p50", "p90", "p99.9", "max"])
+        .chain(place.block.then_some("block"))
         .collect()
 }
 
-fn groups(further: &Further, cpus: usize) -> Vec<(String, usize)> {
-    let first = 1 + further.names().count();
-    let more = usize::from(further.operations);
-    [("", first), ("rate per second", 4 + more), ("", 1), ("response time", 6), ("generator", 2)]
-        .into_iter()
-        .chain((0 < cpus).then_some(("CPUs used", cpus)))
-        .chain([("", 3 + more)])
-        .map(|(name, width)| (name.to_owned(), width))
-        .collect()
-}
-
-fn row(run: &Run, trial: &Trial, further: &Further, services: &[&str], others: bool) -> Row {
+fn row(run: &Run, trial: &Trial, place: &Place) -> Row {
     let entry = &trial.entry;
     let observed = entry.observed.as_ref();
     let rate = |of: fn(&Observed) -> f64| Cell::maybe(observed.map(|o| grouped(of(o))));
-    let maybe = |of: fn(&Observed) -> Option<f64>| observed.and_then(of);
-    let mut cells = vec![Cell::number(entry.trial.to_string())];
-    cells.extend(further.cells(trial));
-    cells.extend([
-        Cell::maybe(entry.asked_per_target_per_s.map(grouped)),
-        rate(|o| o.offered_per_s),
-        rate(|o| o.completed_per_s),
-    ]);
-    if further.operations {
-        cells.push(Cell::maybe(maybe(|o| o.operations_per_s).map(grouped)));
-    }
-    cells.extend([
-        rate(|o| o.goodput_per_s),
-        Cell::maybe(observed.map(|o| text::integer(o.failures))),
-    ]);
     let samples = trial.samples();
+    let quantile =
+        |of: fn(&Observed) -> Option<u64>, level| quantile(observed.and_then(of), samples, level);
+    let mut cells = vec![Cell::number(entry.trial.to_string()), Cell::words(status(trial))];
+    cells.extend(place.cells(trial));
     cells.extend([
-        quantile(observed.and_then(|o| o.p50_ns), samples, Quantile::P50),
-        quantile(observed.and_then(|o| o.p90_ns), samples, Quantile::P90),
-        quantile(observed.and_then(|o| o.p99_ns), samples, Quantile::P99),
-        quantile(observed.and_then(|o| o.p999_ns), samples, Quantile::P999),
+        rate(|o| o.offered_per_s),
+        quantile(|o| o.p99_ns, Quantile::P99),
+        rate(|o| o.completed_per_s),
+        Cell::maybe(observed.map(|o| text::integer(o.failures))),
+        quantile(|o| o.p50_ns, Quantile::P50),
+        quantile(|o| o.p90_ns, Quantile::P90),
+        quantile(|o| o.p999_ns, Quantile::P999),
+        Cell::maybe(observed.and_then(|o| o.max_ns).map(text::time)),
     ]);
-    let time =
-        |of: fn(&Observed) -> Option<u64>| Cell::maybe(observed.and_then(of).map(text::time));
-    let residual =
-        observed.and_then(|o| o.little).map(|little| text::share(little.residual(), 1.0));
-    cells.extend([time(|o| o.max_ns), Cell::maybe(residual)]);
-    cells.extend([time(|o| o.lateness_p99_ns), time(|o| o.hiccup_p99_ns)]);
-    let cpu = observed.map(|observed| cpu_by_service(run, observed)).unwrap_or_default();
-    let in_words = |cpu: f64| format!("{cpu:.2}");
-    cells.extend(services.iter().map(|name| Cell::maybe(cpu.get(name).copied().map(in_words))));
-    if others {
-        let rest = cpu.iter().filter(|(name, _)| !services.contains(name)).map(|(_, cpu)| cpu);
-        cells.push(Cell::maybe(observed.map(|_| in_words(rest.sum()))));
+    if place.block {
+        cells.push(Cell::maybe(entry.block.map(|block| block.to_string())));
     }
-    cells.push(Cell::maybe(run.usual.speed_in(entry).map(|speed| format!("{speed:.2}"))));
-    let bytes = |of: fn(&Observed) -> Option<f64>| {
-        Cell::maybe(maybe(of).map(|bytes| format!("{bytes:.1}")))
-    };
-    cells.push(bytes(|o| o.bytes_per_answer));
-    if further.operations {
-        cells.push(bytes(|o| o.bytes_per_operation));
-    }
-    cells.push(Cell::words(status(trial)));
     Row::new(cells).class(class(run, trial)).notes(notes(run, trial))
+}
+
+/// The other figures of a trial. Only some runs have operations that their requests carry.
+struct Further<'a> {
+    services: Vec<&'a str>,
+    others: bool,
+    operations: bool,
+}
+
+impl Further<'_> {
+    fn columns(&self, cpus: &[String]) -> Vec<String> {
+        let operations = |name| self.operations.then_some(name);
+        ["trial", "asked"]
+            .into_iter()
+            .chain(operations("operations"))
+            .chain(["goodput", "|L − λW|", "lateness p99", "hiccup p99"])
+            .map(str::to_owned)
+            .chain(cpus.iter().cloned())
+            .chain(["machine", "bytes per answer"].map(str::to_owned))
+            .chain(operations("bytes per operation").map(str::to_owned))
+            .collect()
+    }
+
+    fn groups(&self, cpus: usize) -> Vec<(String, usize)> {
+        let more = usize::from(self.operations);
+        [("", 1), ("rate per second", 2 + more), ("", 1), ("generator", 2)]
+            .into_iter()
+            .chain((0 < cpus).then_some(("CPUs used", cpus)))
+            .chain([("", 2 + more)])
+            .map(|(name, width)| (name.to_owned(), width))
+            .collect()
+    }
+
+    fn row(&self, run: &Run, trial: &Trial) -> Row {
+        let entry = &trial.entry;
+        let observed = entry.observed.as_ref();
+        let maybe = |of: fn(&Observed) -> Option<f64>| observed.and_then(of);
+        let mut cells = vec![
+            Cell::number(entry.trial.to_string()),
+            Cell::maybe(entry.asked_per_target_per_s.map(grouped)),
+        ];
+        if self.operations {
+            cells.push(Cell::maybe(maybe(|o| o.operations_per_s).map(grouped)));
+        }
+        let residual =
+            observed.and_then(|o| o.little).map(|little| text::share(little.residual(), 1.0));
+        let time =
+            |of: fn(&Observed) -> Option<u64>| Cell::maybe(observed.and_then(of).map(text::time));
+        cells.push(Cell::maybe(observed.map(|o| grouped(o.goodput_per_s))));
+        cells.push(Cell::maybe(residual));
+        cells.extend([time(|o| o.lateness_p99_ns), time(|o| o.hiccup_p99_ns)]);
+        cells.extend(self.cpus(run, observed));
+        cells.push(Cell::maybe(run.usual.speed_in(entry).map(|speed| format!("{speed:.2}"))));
+        let bytes = |of: fn(&Observed) -> Option<f64>| {
+            Cell::maybe(maybe(of).map(|bytes| format!("{bytes:.1}")))
+        };
+        cells.push(bytes(|o| o.bytes_per_answer));
+        if self.operations {
+            cells.push(bytes(|o| o.bytes_per_operation));
+        }
+        Row::new(cells).notes(further_notes(trial))
+    }
+
+    fn cpus(&self, run: &Run, observed: Option<&Observed>) -> Vec<Cell> {
+        let cpu = observed.map(|observed| cpu_by_service(run, observed)).unwrap_or_default();
+        let in_words = |cpu: f64| format!("{cpu:.2}");
+        let services = self.services.iter();
+        let mut cells: Vec<Cell> =
+            services.map(|name| Cell::maybe(cpu.get(name).copied().map(in_words))).collect();
+        if self.others {
+            let rest = cpu.iter().filter(|(name, _)| !self.services.contains(name));
+            cells.push(Cell::maybe(observed.map(|_| in_words(rest.map(|(_, cpu)| cpu).sum()))));
+        }
+        cells
+    }
 }
 
 /// A quantile, in grey with the number of samples if fewer than ten are beyond it.
@@ -193,13 +225,14 @@ fn class(run: &Run, trial: &Trial) -> &'static str {
     }
 }
 
-/// The role of the trial in the search, then the statements about it.
+/// Returns statements of one kind.
+fn named(name: &str, texts: &[String]) -> Vec<String> {
+    texts.iter().map(|text| format!("{name}: {text}")).collect()
+}
+
+/// The failures, the role of the trial in the search, and why it is not valid.
 fn notes(run: &Run, trial: &Trial) -> Vec<String> {
     let entry = &trial.entry;
-    let named = |name: &'static str, texts: &[String]| {
-        texts.iter().map(|text| format!("{name}: {text}")).collect::<Vec<_>>()
-    };
-    let limit = entry.observed.as_ref().and_then(|o| o.limited_by.clone());
     let failures = entry.observed.as_ref().and_then(Observed::failures_in_words);
     let mostly = entry.observed.as_ref().filter(|o| o.is_mostly_failing());
     let mostly = mostly.map(|_| "mostly times of failures".to_owned());
@@ -209,6 +242,15 @@ fn notes(run: &Run, trial: &Trial) -> Vec<String> {
         named("response times", mostly.as_slice()),
         if marks.is_empty() { Vec::new() } else { vec![marks] },
         named("why", &entry.reasons),
+    ]
+    .concat()
+}
+
+/// The other statements about a trial.
+fn further_notes(trial: &Trial) -> Vec<String> {
+    let entry = &trial.entry;
+    let limit = entry.observed.as_ref().and_then(|o| o.limited_by.clone());
+    [
         named("disturbed", &entry.disturbed),
         named("finding", &entry.findings),
         named("SLO", &entry.slo.iter().map(|judged| judged.text.clone()).collect::<Vec<_>>()),

@@ -47,7 +47,7 @@ fn events_are_marked_above_the_map_where_they_cover_nothing() {
     let page = changed(|_| {});
     let heat = figure(&page, "heat-maximum");
     let strip =
-        "<rect class=\"strip\" x=\"158.0\" y=\"19.0\" width=\"96.0\" height=\"6\"><title>Pod";
+        "<rect class=\"strip c2\" x=\"158.0\" y=\"19.0\" width=\"96.0\" height=\"6\"><title>Pod";
     assert!(heat.contains(strip), "{heat}");
     assert!(heat.contains("1 event marked above the map."));
 }

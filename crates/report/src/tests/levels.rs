@@ -207,7 +207,7 @@ fn a_fixed_load_is_a_dot_in_the_panel_of_its_level_with_a_look_of_its_own() {
         assert_eq!(panel.matches("<path class=\"disc c5\"").count(), 6, "{title}");
         assert_eq!(panel.matches("<circle class=\"disc c1\"").count(), 15, "{title}");
     }
-    assert!(completed.contains("</svg>half</li>"));
+    assert!(completed.contains("</svg>half</span></li>"));
 }
 
 #[test]
@@ -266,14 +266,14 @@ fn each_row_of_small_multiples_belongs_to_its_panel() {
 #[test]
 fn the_table_of_trials_names_level_and_search_only_if_there_are_several() {
     let words_of = |fixture: &Fixture| words(&page(fixture));
-    assert!(words_of(&levels()).contains("trial  level  search  asked  offered"));
-    assert!(words_of(&Fixture::sweep()).contains("trial  asked  offered"));
+    assert!(words_of(&levels()).contains("trial  status  level  search  offered  p99"));
+    assert!(words_of(&Fixture::sweep()).contains("trial  status  offered  p99"));
 
     let mut blocks = Fixture::new(|_| {});
     for strand in 1..=2 {
         blocks.push(2_400.0, |entry| (entry.strand, entry.block) = (Some(strand), Some(1)));
     }
-    assert!(words_of(&blocks).contains("trial  search  block  asked  offered"));
+    assert!(words_of(&blocks).contains("trial  status  search  offered  p99"));
 }
 
 #[test]

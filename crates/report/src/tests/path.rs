@@ -76,7 +76,7 @@ fn the_bounds_are_those_of_the_journal_and_of_the_answer() {
     let without = |entry: &mut Entry| entry.bounds = None;
     let (with, without) = (page(&one(|_| {})), page(&one(without)));
     let areas = |page: &str| figure(page, "path").matches("class=\"area").count();
-    assert_eq!((areas(&with), areas(&without)), (2, 2), "the answer is always known");
+    assert_eq!((areas(&with), areas(&without)), (3, 3), "the answer, in two plots and the legend");
     let said = "This journal does not contain the bounds before each trial.";
     assert!(!with.contains(said) && without.contains(said));
 }
@@ -89,7 +89,7 @@ fn equal_searches_are_in_one_plot_with_their_median_and_interval() {
         "24 trials in 3 equal searches; median capacity 3,600/s; 95 % interval 3,400 … 3,800/s";
     assert!(path.contains(said), "{path}");
     // One band for each search, and one mark for each of their capacities, in both plots.
-    assert_eq!(path.matches("class=\"area").count(), 2 * 3);
+    assert_eq!(path.matches("class=\"area").count(), 2 * 3 + 1, "and one in the legend");
     assert_eq!(path.matches(": capacity 3,600/s</title>").count(), 2);
     assert_eq!(path.matches("<tr data-x=").count(), 24);
 }
@@ -100,9 +100,9 @@ fn the_bounds_are_a_band_in_the_plot_of_the_p99() {
     let p99 = figure(&page, "p99");
     // In the logarithmic and in the linear plot.
     assert_eq!(p99.matches("<title>the capacity: 3,500 … 3,570/s</title>").count(), 2);
-    assert!(p99.contains("The shaded band lies between the bounds of the capacity."));
+    assert!(p99.contains("</svg>between the bounds of the capacity</span></li>"));
     // Two loads have two trials each whose median lies between them.
-    assert!(p99.contains("</svg>median of a load</li>"));
+    assert!(p99.contains("</svg>median of a load</span></li>"));
 }
 
 /// Returns the labels below the places of a plot.

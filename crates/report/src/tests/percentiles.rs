@@ -32,14 +32,14 @@ fn a_band_is_from_the_least_to_the_most_of_the_equal_valid_trials() {
     let band = format!("{} … {}", Nanos(least), Nanos(most));
     assert_eq!(p99.matches('…').count(), 1, "only the load with several trials: {p99}");
     assert!(least < most && p99.contains(&band), "{band}: {p99}");
-    // In the logarithmic and in the linear plot.
-    assert_eq!(percentiles.matches("class=\"area c").count(), 2);
-    assert!(percentiles.contains("A band is from the least to the most of all valid trials"));
+    // In the logarithmic plot, in the linear one, and in the legend.
+    assert_eq!(percentiles.matches("class=\"area c").count(), 3);
+    assert!(percentiles.contains("from the least to the most of all valid trials"));
 }
 
 #[test]
 fn trials_without_an_equal_have_no_band() {
     let page = page(&Fixture::sweep());
     let percentiles = figure(&page, "percentiles");
-    assert!(!percentiles.contains("class=\"area") && !percentiles.contains("A band is"));
+    assert!(!percentiles.contains("class=\"area") && !percentiles.contains("from the least to"));
 }

@@ -69,7 +69,7 @@ fn the_spread_has_its_interval_its_floor_and_its_target() {
     assert_eq!(plot.matches("class=\"bar ").count(), 3);
     assert_eq!(plot.matches("class=\"line c0 d1\"").count(), 1, "the floor of the p99");
     assert!(plot.contains(">target of completed: 1.00 %</text>"));
-    assert!(spread.contains("</svg>by chance alone, with so many requests</li>"));
+    assert!(spread.contains("</svg>by chance alone, with so many requests</span></li>"));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn an_outlier_is_marked_and_counts() {
     let outliers: Vec<usize> =
         plots.map(|plot| plot.matches("class=\"ring c2\"").count()).collect();
     assert_eq!(outliers, [1, 0], "its p99 is one, its rate is not");
-    assert!(trials.contains("</svg>outlier, which counts</li>"));
+    assert!(trials.contains("</svg>outlier, which counts</span></li>"));
     let outlier = rows(trials).lines().find(|line| line.ends_with("outlier")).map(str::to_owned);
     assert!(outlier.unwrap().starts_with("1,000/s | 3 |"));
 }

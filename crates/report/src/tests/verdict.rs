@@ -137,12 +137,30 @@ fn the_loads_of_the_answer_have_a_row_with_the_medians_of_their_trials() {
     let verdict = page.split("<section class=\"verdict").nth(1).unwrap();
     let table = rows(verdict.split("</section>").next().unwrap());
     expect![[r#"
-        load | asked | trials | offered /s | completed /s | failures | p50 | p90 | p99 | p99.9 | 
-        lowest load | 1,000/s | 3 | 1,000 | 1,000 | 0 | 603 µs | 1.18 ms | 1.97 ms | 2.71 ms 5 beyond
-        capacity and maximum and highest load | 2,000/s | 1 | 2,000 | 2,000 | 0 | 741 µs | 1.62 ms | 2.86 ms | 3.91 ms
+        load | asked | p50 | p90 | p99 | p99.9 | trials | offered /s | completed /s | failures | 
+        lowest load | 1,000/s | 603 µs | 1.18 ms | 1.97 ms | 2.71 ms 5 beyond | 3 | 1,000 | 1,000 | 0
+        capacity and maximum and highest load | 2,000/s | 741 µs | 1.62 ms | 2.86 ms | 3.91 ms | 1 | 2,000 | 2,000 | 0
     "#]].assert_eq(&table);
     let p99 = fixture.entries[..3].iter().map(|entry| entry.observed.as_ref().unwrap().p99_ns);
     let p99: Vec<f64> = p99.map(|ns| ns.unwrap() as f64).collect();
     let median = time(measure::estimate::median(&p99).unwrap() as u64);
     assert!(table.contains(&format!("| {median} |")), "{median}");
+}
+
+#[test]
+fn a_search_that_only_reached_the_end_of_its_range_says_so_in_its_title() {
+    let fixture = Fixture::sweep();
+    for (verdict, title) in [
+        (Verdict::Answered, "✓ Answered: the range ended, so this is a lower bound"),
+        (Verdict::NoAnswer, "! No trustworthy answer: the range ended, so this is a lower bound"),
+    ] {
+        let mut answer = fixture.answer(verdict);
+        answer.capacity.as_mut().unwrap().at_least = true;
+        let mut search = results::answer::Search::of_strand(1);
+        (search.ended_with_range, search.capacity) = (true, answer.capacity.clone());
+        answer.searches = vec![search];
+        fixture.directory.write_answer(&answer).unwrap();
+        let page = page(&fixture);
+        assert!(page.contains(&format!("<h2>{title}</h2>")), "{title}");
+    }
 }

@@ -206,6 +206,7 @@ fn a_search_that_reached_the_end_of_its_range_does_not_go_on() {
     let text = queue("{range: [100/s, 300/s]}", "");
     let folder = tempfile::tempdir().unwrap();
     let ended = run(&read(&text), Some(folder.path().join("r")), &host(), &mut Silent).unwrap();
+    assert!(ended.answer.searches[0].is_cut_off());
     assert_eq!((ended.answer.verdict, ended.answer.resume), (Verdict::NoAnswer, None));
 }
 
@@ -228,11 +229,11 @@ fn a_sweep_that_ends_with_its_range_says_at_least() {
     );
     expect!["maximum throughput at least 382/s; capacity at least 400/s with p99 ≤ 20 ms and failures ≤ 0.1 %, but 1,530 requests are too few to decide failures at 95 % (the range was measured up to 400/s)"].assert_eq(&answer.summary);
     let (maximum, capacity) = (answer.maximum_throughput.unwrap(), answer.capacity.unwrap());
-    assert!(maximum.at_least && capacity.at_least);
+    assert!(maximum.at_least && capacity.at_least && answer.searches[0].is_cut_off());
     // Beyond the limit of the system, the range shows it.
     let answer = run_of(&queue("{strategy: sweep, range: [500/s, 1500/s], step: 500/s}", ""));
     let (maximum, capacity) = (answer.maximum_throughput.unwrap(), answer.capacity.unwrap());
-    assert!(!maximum.at_least && !capacity.at_least);
+    assert!(!maximum.at_least && !capacity.at_least && !answer.searches[0].is_cut_off());
 }
 
 /// The same end means the same, whatever the strategy.

@@ -1,9 +1,7 @@
 use super::*;
 
 #[test]
-fn dates_are_civil() {
-    assert_eq!(date(0), "1970-01-01-0000");
-    assert_eq!(date(951_782_399), "2000-02-28-2359");
-    assert_eq!(date(951_868_800), "2000-03-01-0000");
+fn dates_name_folders_and_are_shown_to_people() {
     assert_eq!(date(1_795_254_120), "2026-11-21-0942");
+    assert_eq!(dated(1_795_254_120), "2026-11-21 09:42");
 }

@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering;
 
 use wire::kv::{
-    Body, Checksums, Code, Decoder, Frame, Hello, Malformed, VERSION, encode_error, encode_report,
-    encode_wrong_view,
+    Body, Checksums, Code, Decoder, Frame, HEADER_BYTES, Hello, Malformed, VERSION, Verb,
+    encode_error, encode_report, encode_wrong_view,
 };
 
 use crate::bounds::{MOST_PENDING, MOST_SHARDS, MOST_WAITING};
@@ -229,11 +229,13 @@ fn handle(
             let hello = *hello;
             begin_session(state, hello, desk, out)
         }
-        (State::Open(_), Body::Operate(_)) => {
+        (State::Open(_), Body::Operate(Verb::Stats)) => {
             let text = counts::document(&desk.shared.counts);
             encode_report(&text, checksums_of(state), out);
             Ok(())
         }
+        // The store has no checkpoint, compaction or growth by command yet.
+        (State::Open(_), Body::Operate(_)) => refuse(Code::Unsupported, HEADER_BYTES as u32),
         (State::Open(session), Body::RequestFixed(_) | Body::Request(_)) => {
             execute(session, frame, desk, out)
         }

@@ -6,6 +6,7 @@
 pub mod balance;
 pub mod bounds;
 pub mod capacity;
+pub mod civil;
 pub mod comparison;
 pub mod cpus;
 pub mod estimate;

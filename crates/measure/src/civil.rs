@@ -1,7 +1,10 @@
 //! Points in time as texts have them.
 
+#[cfg(test)]
+mod tests;
+
 /// Returns the seconds since 1970 of `2026-11-24T10:12:00.123456789+01:00`; a zone is required.
-pub(crate) fn seconds(text: &str) -> Option<f64> {
+pub fn seconds(text: &str) -> Option<f64> {
     let number = |from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok();
     let is_at =
         |at: usize, wanted: &[u8]| text.as_bytes().get(at).is_some_and(|c| wanted.contains(c));
@@ -24,6 +27,30 @@ pub(crate) fn seconds(text: &str) -> Option<f64> {
     let days = days(year, month, day);
     let whole = days * 86_400 + hour * 3_600 + minute * 60 + second - offset;
     (is_date && is_time).then_some(whole as f64 + fraction)
+}
+
+/// Returns the seconds since 1970 of `10/Oct/2000:13:55:36 -0700`, as the logs of web servers have it.
+pub fn of_log(text: &str) -> Option<i64> {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let (date, zone) = text.split_once(' ')?;
+    let parts: Vec<&str> = date.split(['/', ':']).collect();
+    let [day, month, year, hour, minute, second] = parts[..] else { return None };
+    let number = |text: &str, most: i64| {
+        text.parse::<i64>().ok().filter(|number| (0..=most).contains(number))
+    };
+    let month = MONTHS.iter().position(|name| *name == month)?;
+    let (day, year) = (number(day, 31)?, number(year, 9_999)?);
+    let (hour, minute, second) = (number(hour, 23)?, number(minute, 59)?, number(second, 60)?);
+    let (sign, zone) = match (zone.strip_prefix('+'), zone.strip_prefix('-')) {
+        (Some(zone), _) => (1, zone),
+        (_, Some(zone)) => (-1, zone),
+        _ => return None,
+    };
+    let zone: i64 = zone.parse().ok().filter(|zone| (0..2_400).contains(zone))?;
+    let offset = sign * (zone / 100 * 3_600 + zone % 100 * 60);
+    let days = days(year, month as i64 + 1, day);
+    Some(days * 86_400 + hour * 3_600 + minute * 60 + second - offset)
 }
 
 /// Returns the seconds of `Z` or `+01:00`.

@@ -23,7 +23,7 @@ fn of_file(name: &str, content: &str, words: &[&str]) -> Result<(String, String)
     fs::write(&file, content).unwrap();
     let out = folder.path().join("mine.yaml");
     let (file, out_name) = (file.display().to_string(), out.display().to_string());
-    let arguments = arguments(&[&[&*file, "--out", &*out_name], words].concat());
+    let arguments = arguments(&[&[&*file, "--out", &*out_name][..], words].concat());
     written(&arguments, &out)
 }
 

@@ -14,6 +14,7 @@ use crate::command::capacity::Capacity;
 use crate::command::compare::Compare;
 use crate::command::doctor;
 use crate::command::explain::{Advise, Explain};
+use crate::command::init::Init;
 use crate::command::kv::Kv;
 use crate::command::list::List;
 use crate::command::manual::{Completions, Man, OF_COMPLETIONS, OF_MAN, OF_SCHEMA};
@@ -30,6 +31,7 @@ pub(crate) const FIRST_STEPS: &str = "\
 benchwright measures networked services, reproducibly.
 
   benchwright run experiments/hello.yaml      an experiment: deploy, load, judge, report
+  benchwright init http://127.0.0.1:8080/     a first experiment for a service, to be changed
   benchwright capacity http://127.0.0.1:8080/ --slo 'p99<=50ms'
   benchwright load http://127.0.0.1:8080/ --rate 1k/s
   benchwright receive                         the events of a channel; `join` compares both sides
@@ -122,6 +124,8 @@ pub(crate) enum Command {
     Report(Report),
     /// Find the highest load that a service at a URL carries under an SLO
     Capacity(Box<Capacity>),
+    /// Write a first experiment from a URL, an OpenAPI document, a HAR, an access log or a command
+    Init(Box<Init>),
     /// Run a single load, without an experiment file
     Load(Box<Load>),
     /// Merge the documents of several loads into one, with the quantiles of all requests

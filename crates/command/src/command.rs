@@ -7,6 +7,7 @@ pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod files;
+pub(crate) mod init;
 pub(crate) mod kv;
 pub(crate) mod list;
 pub(crate) mod manual;

@@ -56,6 +56,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::List(arguments) => command::list::list(&arguments),
         Command::Open(arguments) => command::open::open(&arguments),
         Command::Capacity(arguments) => command::capacity::capacity(&arguments),
+        Command::Init(arguments) => command::init::init(&arguments),
         Command::Load(arguments) => generator::load::load(&arguments),
         Command::Merge(arguments) => generator::merge::merge(&arguments),
         Command::Mix(arguments) => generator::mix_check::mix(&arguments),

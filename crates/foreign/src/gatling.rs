@@ -7,9 +7,9 @@ use std::io::BufRead;
 
 use measure::Nanos;
 use results::foreign::Facts;
+use results::lines::Lines;
 use results::printed::Since;
 
-use crate::lines::Lines;
 use crate::samples::{Ended, Samples, cut_off, of_tool};
 use crate::{Format, Found, Unit, time};
 

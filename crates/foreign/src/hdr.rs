@@ -6,11 +6,11 @@ use std::io::BufRead;
 
 use measure::{Histogram, Nanos};
 use results::foreign::{Distribution, Facts, Quantiles};
+use results::lines::Lines;
 use results::printed::Percentile;
 use results::{Times, times};
 
 use crate::json::ascending;
-use crate::lines::Lines;
 use crate::samples::cut_off;
 use crate::{Asked, Format, Found, Question, Unit, time};
 

@@ -7,15 +7,16 @@
 use std::borrow::Cow;
 use std::io::BufRead;
 
+use measure::civil;
 use results::foreign::{Code, Distribution, Facts, Limit, Loop, Quantiles};
+use results::lines::Lines;
 use results::printed::Since;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::json::{count, number, percentiles, quantiles, whole, wrong};
-use crate::lines::Lines;
 use crate::samples::{Ended, Samples, cut_off, of_tool};
-use crate::{Format, Found, Unit, civil, document, time};
+use crate::{Format, Found, Unit, document, time};
 
 pub(crate) const SUMMARY: Format = Format {
     name: "k6",
@@ -143,7 +144,7 @@ fn lines(input: &mut dyn BufRead) -> Result<Found, String> {
     let mut lines = Lines::of(input);
     let mut samples = Samples::default();
     let (mut dropped, mut limits) = (0_u64, Vec::new());
-    while let Some(line) = lines.next()? {
+    while let Some(line) = lines.next_bytes()? {
         let read = serde_json::from_slice::<Line<'_>>(line).map(|line| take(&line, &mut samples));
         match read {
             Ok(of_line) => dropped = dropped.saturating_add(of_line?),

@@ -12,7 +12,6 @@ pub mod fortio;
 pub mod hey;
 pub mod wrk;
 
-mod civil;
 mod format;
 mod formats;
 mod gatling;
@@ -24,7 +23,6 @@ mod json;
 mod judge;
 mod k6;
 mod latencies;
-mod lines;
 mod locust;
 mod merge;
 mod oha;

@@ -7,17 +7,17 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
-use measure::Nanos;
+use measure::{Nanos, civil};
 use results::foreign::{Distribution, Facts, Limit, Quantiles};
+use results::lines::Lines;
 use results::printed::Since;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::json::{percentiles, quantiles, wrong};
-use crate::lines::Lines;
 use crate::samples::{self, Ended, Samples, cut_off, of_tool};
 use crate::table::Table;
-use crate::{Format, Found, Unit, civil, document, time};
+use crate::{Format, Found, Unit, document, time};
 
 pub(crate) const JSON: Format = Format {
     name: "vegeta-json",
@@ -85,7 +85,7 @@ fn add(samples: &mut Samples, code: u64, latency: Nanos, begin: Option<f64>) {
 fn lines(input: &mut dyn BufRead) -> Result<Found, String> {
     let mut lines = Lines::of(input);
     let (mut samples, mut limits) = (Samples::default(), Vec::new());
-    while let Some(line) = lines.next()? {
+    while let Some(line) = lines.next_bytes()? {
         let read = serde_json::from_slice::<Line<'_>>(line).map(|line| {
             let latency = time(line.latency as f64, Unit::Nanoseconds);
             let latency =

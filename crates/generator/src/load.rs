@@ -4,6 +4,8 @@
 mod done;
 mod plan;
 
+pub mod probe;
+
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context as _;

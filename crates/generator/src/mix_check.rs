@@ -2,7 +2,7 @@
 //! would make.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use console::output::{self, Exit, Failure};
@@ -80,6 +80,11 @@ pub fn mix(command: &Command) -> Result<Exit, Failure> {
         false => text(&options.file.display().to_string(), &mix, &shown),
     })?;
     Ok(Exit::Answered)
+}
+
+/// Checks a mix without data.
+pub fn check(path: &Path) -> Result<(), Failure> {
+    MixFile::open(path, None).map(drop).map_err(question)
 }
 
 fn arrivals(mix: &Mix) -> Option<&'static str> {

@@ -283,7 +283,7 @@ fn each(
     Staffed { drivers: drivers.collect(), script_set: None }
 }
 
-fn request(
+pub(crate) fn request(
     Defaults { method, headers, body }: &Defaults,
     target: &Target,
 ) -> Result<Static, Failure> {

@@ -24,6 +24,7 @@ pub mod found;
 pub mod frames;
 pub mod joined;
 pub mod journal;
+pub mod lines;
 pub mod little;
 pub mod load;
 pub mod manifest;

@@ -22,6 +22,7 @@ mod format;
 mod gates;
 mod generators;
 mod hotel;
+mod init;
 mod kv;
 mod limits;
 mod load;

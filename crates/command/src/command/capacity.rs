@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use console::output::{self, Exit, Failure};
 use generator::fields;
-use lab::asked::{self, Asked, Experiment, Field, Range, Requests};
+use lab::asked::words::Words;
+use lab::asked::{self, Asked, Experiment, Field, Range, Requests, Service};
 use lab::experiment;
 use measure::{Nanos, Share};
 use results::{Slo, regular};
@@ -160,7 +161,7 @@ fn asked(arguments: &Capacity) -> anyhow::Result<Asked> {
     let field =
         |fields::Field { name, value, is_of_file }| Field { name, value, is_secret: is_of_file };
     Ok(Asked {
-        url: arguments.url.clone(),
+        service: Service::At(arguments.url.clone()),
         slo: arguments.slo.clone(),
         headers: fields.into_iter().map(field).collect(),
         requests,
@@ -172,6 +173,8 @@ fn asked(arguments: &Capacity) -> anyhow::Result<Asked> {
         precision: arguments.precision,
         measure: arguments.duration,
         time: arguments.time,
+        needs: Vec::new(),
+        words: Words::of_capacity(),
     })
 }
 

@@ -290,19 +290,3 @@ fn a_table_of_times_asks_for_what_it_does_not_say() {
         csv of unknown: since ?, loop ?
     "#]].assert_eq(&all.concat());
 }
-
-#[test]
-fn points_in_time_are_read_with_their_zones() {
-    let seconds = crate::civil::seconds;
-    assert_eq!(seconds("1970-01-01T00:00:00Z"), Some(0.0));
-    assert_eq!(seconds("2026-11-24T10:12:00.25+01:00"), Some(1_795_511_520.25));
-    assert_eq!(seconds("2024-02-29 23:59:59-00:30"), Some(1_709_252_999.0));
-    let wrong = [
-        "",
-        "2026-11-24T10:12:00",
-        "2026-13-24T10:12:00Z",
-        "2026-11-24T10:12:00.5",
-        "è026-11-24T10:12:00Z",
-    ];
-    assert!(wrong.iter().all(|text| seconds(text).is_none()));
-}

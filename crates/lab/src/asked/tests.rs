@@ -4,7 +4,7 @@ use super::*;
 
 fn asked(url: &str, slo: &[&str]) -> Asked {
     Asked {
-        url: url.to_owned(),
+        service: Service::At(url.to_owned()),
         slo: slo.iter().map(|slo| slo.parse().unwrap()).collect(),
         headers: Vec::new(),
         requests: Requests::One { method: None, body: None, body_file: None, check: None },
@@ -16,6 +16,8 @@ fn asked(url: &str, slo: &[&str]) -> Asked {
         precision: None,
         measure: None,
         time: None,
+        needs: Vec::new(),
+        words: Words::of_capacity(),
     }
 }
 
@@ -32,8 +34,8 @@ fn a_question_becomes_an_experiment_with_comments() {
     let asked = asked("http://127.0.0.1:8080/a?b=c#d", &["p99<=50ms", "failures<=0.1%"]);
     let Experiment { yaml, resolved, variables, outlook } = of(&asked);
     expect![[r##"
-        # The experiment of `benchwright capacity`. Of this file, `benchwright plan` says what a run would do,
-        # and `benchwright run` asks the same again.
+        # The experiment of `benchwright capacity`. Of this file, `benchwright plan` says what a run would do, and
+        # `benchwright run` asks the same again.
         name: "capacity-127.0.0.1-8080"
         about: "What is the capacity of http://127.0.0.1:8080 under p99 ≤ 50 ms and failures ≤ 0.1 %?"
 
@@ -214,4 +216,50 @@ fn a_url_that_cannot_be_loaded_is_refused_with_the_remedy() {
     };
     assert!(refused("127.0.0.1:8080").contains("has no scheme; write http://127.0.0.1:8080"));
     assert!(refused("redis://127.0.0.1/").contains("there are `http`, `https`"));
+}
+
+#[test]
+fn a_program_is_started_at_a_port_of_its_command() {
+    let mut asked = asked("http://unused/", &["50ms"]);
+    asked.service = Service::Started(Started {
+        name: "svc".to_owned(),
+        command: ["./svc", "--db=kv://me:pass-word@h/", "--port", "${port}"]
+            .map(str::to_owned)
+            .into(),
+        path: "/items?a=b".to_owned(),
+        cpus: Some(("0".to_owned(), "1".to_owned())),
+    });
+    asked.needs = vec![("TOKEN".to_owned(), "a token\nof two lines".to_owned())];
+    asked.words = Words {
+        head: vec!["From a test.".to_owned()],
+        prefix: String::new(),
+        guesses: guess::usual(),
+    };
+    asked.words.guesses.insert(words::Guessed::Cpus, "half of them each".to_owned());
+    asked
+        .words
+        .guesses
+        .insert(words::Guessed::Ready, "a port that accepts is ready\n# no: comment".to_owned());
+    let Experiment { yaml, resolved, .. } = of(&asked);
+    assert!(yaml.starts_with("# From a test.\n# It needs these variables"), "{yaml}");
+    assert!(yaml.contains("#   export TOKEN=…    a token of two lines\n"), "{yaml}");
+    assert!(
+        yaml.contains("#   export COMMAND_SECRET=…    a password or a token of the command\n"),
+        "{yaml}"
+    );
+    assert!(
+        yaml.contains("# guess: half of them each\nwhere: {roles: {sut: {cpus: \"0\"}, load: {cpus: \"1\"}}}\n"),
+        "{yaml}"
+    );
+    assert!(
+        yaml.contains("        # guess: a port that accepts is ready # no: comment\n        ready: {tcp: true}\n"),
+        "{yaml}"
+    );
+    assert!(
+        yaml.contains("  # guess: the longest time that a user would wait\n  timeout: 10s\n"),
+        "{yaml}"
+    );
+    assert!(!yaml.contains("pass-word"), "{yaml}");
+    assert_eq!(resolved.spec.workload.path(), Some("/items?a=b"));
+    experiment::plan(&resolved).unwrap();
 }

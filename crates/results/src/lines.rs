@@ -1,26 +1,26 @@
-//! The lines of a file, one at a time.
+//! The lines of a file of another program, one at a time: however long the file is, memory is bounded.
 
 use std::io::{BufRead, Read};
 
 /// A longer line is not one of these formats.
 const MOST: u64 = 16 << 20;
 
-pub(crate) struct Lines<'a> {
+pub struct Lines<'a> {
     input: &'a mut dyn BufRead,
     line: Vec<u8>,
     /// The number of the last line, from 1.
-    pub(crate) number: u64,
+    pub number: u64,
     /// True if the last line has its end. One without may be cut off.
-    pub(crate) is_ended: bool,
+    pub is_ended: bool,
 }
 
 impl<'a> Lines<'a> {
-    pub(crate) fn of(input: &'a mut dyn BufRead) -> Lines<'a> {
+    pub fn of(input: &'a mut dyn BufRead) -> Lines<'a> {
         Lines { input, line: Vec::new(), number: 0, is_ended: true }
     }
 
     /// Returns the next line that is not empty, without its end.
-    pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, String> {
+    pub fn next_bytes(&mut self) -> Result<Option<&[u8]>, String> {
         loop {
             self.line.clear();
             let mut part = Read::take(&mut *self.input, MOST + 1);
@@ -41,7 +41,7 @@ impl<'a> Lines<'a> {
     }
 
     /// Returns the same as a text.
-    pub(crate) fn next_text(&mut self) -> Result<Option<String>, String> {
-        Ok(self.next()?.map(|line| String::from_utf8_lossy(line).into_owned()))
+    pub fn next_text(&mut self) -> Result<Option<String>, String> {
+        Ok(self.next_bytes()?.map(|line| String::from_utf8_lossy(line).into_owned()))
     }
 }

@@ -1,0 +1,26 @@
+//! The secrets of a source: variables of the environment take their places, and their values go nowhere.
+
+use std::collections::BTreeMap;
+
+/// The longest name of a variable.
+const MOST: usize = 64;
+
+/// The variables that stand for secrets, each with what it is the value of.
+#[derive(Debug, Default)]
+pub(crate) struct References(pub(crate) BTreeMap<String, String>);
+
+impl References {
+    /// Returns the reference to put in place of a secret with this name. Equal names have one variable, whatever the
+    /// values: the load sends one of them.
+    pub(crate) fn to(&mut self, name: &str, of: &str) -> String {
+        let in_name =
+            |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+        let mut variable: String = name.chars().map(in_name).take(MOST).collect();
+        if !variable.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            variable.insert_str(0, "SECRET_");
+        }
+        let reference = format!("${{env.{variable}}}");
+        self.0.entry(variable).or_insert_with(|| of.to_owned());
+        reference
+    }
+}

@@ -1,0 +1,213 @@
+//! The parts of a file that the question decides.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use results::{regular, secrets};
+use wire::url::{self, Destination};
+
+use super::kept::Kept;
+use super::words::{Guessed, Words};
+use super::{Asked, Field, Requests, Service, Started};
+use crate::spec::quoted;
+
+/// The parts of the file that the question decides.
+pub(super) struct Parts {
+    pub(super) name: String,
+    pub(super) about: String,
+    /// The place, and the system under test, in YAML.
+    pub(super) service: String,
+    /// The fields of `workload`, in YAML.
+    pub(super) workload: String,
+    /// The further fields of `load`, in YAML.
+    pub(super) load: String,
+}
+
+impl Parts {
+    pub(super) fn of(
+        asked: &Asked,
+        folder: &Path,
+        kept: &mut Kept,
+    ) -> Result<Parts, anyhow::Error> {
+        let Place { name, server, service, path } = match &asked.service {
+            Service::At(url) => Place::at(url, asked, kept)?,
+            Service::Started(started) => Place::started(started, &asked.words, kept),
+        };
+        let in_name =
+            |c: char| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '-' };
+        let prefix = &asked.words.prefix;
+        let name: String = format!("{prefix}{name}").chars().map(in_name).take(80).collect();
+        let about = format!(
+            "What is the capacity of {server} under {}?",
+            results::slo::in_words(&asked.slo)
+        );
+        let file = |path: &Path| quoted(&in_folder(path, folder).display().to_string());
+        let mut workload = match &asked.requests {
+            Requests::One { .. } => asked.words.guess(Guessed::Path, "  "),
+            Requests::Script { .. } | Requests::Mix { .. } => String::new(),
+        };
+        let mut line = |name: &str, value: String| {
+            let _ = writeln!(workload, "  {name}: {value}");
+        };
+        let request = |line: &mut dyn FnMut(&str, String),
+                       method: &Option<String>,
+                       body: &Option<String>,
+                       body_file: &Option<PathBuf>| {
+            method.iter().for_each(|method| line("method", quoted(method)));
+            body.iter().for_each(|body| line("body", quoted(body)));
+            body_file.iter().for_each(|path| line("body_file", file(path)));
+        };
+        match &asked.requests {
+            Requests::One { method, body, body_file, check } => {
+                line("path", quoted(&path));
+                request(&mut line, method, body, body_file);
+                check.iter().for_each(|check| line("check", quoted(check)));
+            }
+            Requests::Script { file: script, arguments, method, body, body_file } => {
+                line("script", file(script));
+                if !arguments.is_empty() {
+                    let arguments: Vec<String> =
+                        arguments.iter().map(|word| quoted(word)).collect();
+                    line("args", format!("[{}]", arguments.join(", ")));
+                }
+                line("path", quoted(&path));
+                request(&mut line, method, body, body_file);
+            }
+            Requests::Mix { file: mix, data } => {
+                line("mix", file(mix));
+                data.iter().for_each(|path| line("data", file(path)));
+            }
+        }
+        let headers = headers(&asked.headers, kept);
+        if !headers.is_empty() {
+            workload += "  headers:\n";
+            for (name, values) in headers {
+                let values: Vec<String> = values.iter().map(|value| quoted(value)).collect();
+                let _ = match &values[..] {
+                    [value] => writeln!(workload, "    {}: {value}", quoted(&name)),
+                    values => writeln!(workload, "    {}: [{}]", quoted(&name), values.join(", ")),
+                };
+            }
+        }
+        let mut load = String::new();
+        match (&asked.ca, asked.insecure) {
+            (_, true) => load += "  tls: {insecure: true}    # any certificate is accepted\n",
+            (Some(ca), false) => {
+                let _ = writeln!(load, "  tls: {{ca: {}}}", file(ca));
+            }
+            (None, false) => {}
+        }
+        Ok(Parts { name, about, service, workload, load })
+    }
+}
+
+/// The place of a service, as the file has it.
+struct Place {
+    /// The end of the experiment's name.
+    name: String,
+    /// The service for people.
+    server: String,
+    /// The fields `where` and `sut`, in YAML.
+    service: String,
+    /// The path that is requested, with its query.
+    path: String,
+}
+
+impl Place {
+    fn at(url: &str, asked: &Asked, kept: &mut Kept) -> Result<Place, anyhow::Error> {
+        let parsed = url::parse(url).map_err(anyhow::Error::msg)?;
+        let written = secrets::passwords_kept(url, &mut |value| {
+            kept.keep("URL_SECRET", "a password or a token of the URL", value)
+        });
+        let (endpoint, path) = split(&written);
+        // The targets are in the mix.
+        let is_mix = matches!(asked.requests, Requests::Mix { .. });
+        let endpoint = if is_mix { &written } else { endpoint };
+        let name = match &parsed.place {
+            Destination::Host(host, Some(port)) => format!("{host}-{port}"),
+            Destination::Host(host, None) => host.clone(),
+            Destination::Socket(path) => path.trim_start_matches('/').to_owned(),
+        };
+        let service = format!(
+            "# The service runs already: nothing is started.\nwhere: {{backend: external}}\n{}\
+             sut: {{endpoint: {}}}\n",
+            asked.words.guess(Guessed::Service, ""),
+            quoted(endpoint)
+        );
+        let server = format!("{}://{}", parsed.scheme, parsed.authority);
+        Ok(Place { name, server, service, path: path.to_owned() })
+    }
+
+    fn started(started: &Started, words: &Words, kept: &mut Kept) -> Place {
+        let Started { name, command, path, cpus } = started;
+        let command = command.iter().map(|word| {
+            quoted(&secrets::passwords_kept(word, &mut |value| {
+                kept.keep("COMMAND_SECRET", "a password or a token of the command", value)
+            }))
+        });
+        let command = command.collect::<Vec<String>>().join(", ");
+        let mut service = String::from(
+            "# The program is started before the trials, and ended behind them. ${port} is a free port of this machine.\n",
+        );
+        if let Some((sut, load)) = cpus {
+            service += &words.guess(Guessed::Cpus, "");
+            let _ = writeln!(
+                service,
+                "where: {{roles: {{sut: {{cpus: {}}}, load: {{cpus: {}}}}}}}",
+                quoted(sut),
+                quoted(load)
+            );
+        }
+        let _ = write!(
+            service,
+            "sut:\n  deploy:\n    - process:\n        name: {}\n        command: [{command}]\n        port: auto\n\
+             {}        ready: {{tcp: true}}\n",
+            quoted(name),
+            words.guess(Guessed::Ready, "        ")
+        );
+        Place { name: name.clone(), server: format!("`{name}`"), service, path: path.clone() }
+    }
+}
+
+/// Splits a URL into its server, and the path with the query.
+fn split(url: &str) -> (&str, &str) {
+    let url = url.split('#').next().unwrap_or(url);
+    let begin = url.find("://").map_or(0, |at| at + "://".len());
+    let at = url[begin..].find(['/', '?']).map_or(url.len(), |at| begin + at);
+    match url.split_at(at) {
+        (server, "") => (server, "/"),
+        (server, path) => (server, path),
+    }
+}
+
+/// Returns the header fields with references in place of their secrets; a field that is repeated has several values.
+fn headers(fields: &[Field], kept: &mut Kept) -> Vec<(String, Vec<String>)> {
+    let mut headers: Vec<(String, Vec<String>)> = Vec::new();
+    for Field { name, value, is_secret } in fields {
+        let mut keep = |value: &str| {
+            kept.keep(&format!("HEADER_{name}"), &format!("the header field {name}"), value)
+        };
+        let value = match () {
+            () if *is_secret && !value.is_empty() => keep(value),
+            () if secrets::is_secret_field(name) => secrets::field_kept(name, value, &mut keep),
+            () => value.clone(),
+        };
+        let known = headers.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        match known {
+            Some((_, values)) => values.push(value),
+            None => headers.push((name.clone(), vec![value])),
+        }
+    }
+    headers
+}
+
+/// Returns the path of a file as a spec in this folder names it.
+fn in_folder(path: &Path, folder: &Path) -> PathBuf {
+    if let Some(name) = path.file_name().filter(|_| regular::folder_of(path) == folder) {
+        return PathBuf::from(name);
+    }
+    match folder.as_os_str().is_empty() || folder == Path::new(".") {
+        true => path.to_owned(),
+        false => std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
+    }
+}

@@ -52,12 +52,12 @@ fn make(arguments: &Load, secrets: &mut Secrets) -> Result<Exit, Failure> {
     let of_each = share(arguments, arguments.part.share(arguments.connections.into()) as usize);
     ports::provide(&mut targets, of_each, "--connections")?;
     let securing = Securing::of(arguments, &targets).map_err(question)?;
-    let mut plan = plan(arguments, &targets)?;
     let events = EventOptions::of(arguments, targets.len())?;
     let workload = match &events {
         Some(wanted) => Workload::events(wanted, headers),
         None => Workload::new(requested(arguments, headers, secrets)?)?,
     };
+    let mut plan = plan(arguments, &targets, workload.requests_of_an_arrival())?;
     let labels = secret::labels(labels(&workload, &plan.pacing));
     check_labels(&arguments.slo, &labels).map_err(Failure::question)?;
     if let Some(arrivals) = workload.sessions() {

@@ -135,7 +135,7 @@ fn make(arguments: &Load, secrets: &mut Secrets) -> Result<Exit, Failure> {
     secret::hide(&mut document, secrets);
     // A file that cannot be written does not lose the figures.
     if !outputs.is_json() {
-        output::result(&text::of(&document))?;
+        output::shown(&text::of(&document), &text::MARKS)?;
     }
     outputs.write(&document, &measurement)?;
     if let Some(script_set) = script_set {

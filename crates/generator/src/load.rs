@@ -93,6 +93,7 @@ fn make(arguments: &Load, secrets: &mut Secrets) -> Result<Exit, Failure> {
         // With a pipe that says when to begin, keys have no place to come from.
         only_lines: arguments.no_tui || arguments.start == Start::Stdin,
         headline: headline(arguments, &targets),
+        labels: &labels,
         interrupted: &stop,
     };
     let guard = script_set.as_ref().map(|set| Guard::begin(&stop, Some(set.watch())));

@@ -436,6 +436,8 @@ fn a_trial_of_which_a_file_cannot_be_read_does_not_count_in_the_report() {
     fs::remove_file(fixture.directory.path().join("environment.json")).unwrap();
     std::os::unix::fs::symlink("/dev/zero", fixture.directory.path().join("environment.json"))
         .unwrap();
-    let [problem] = &crate::write(&fixture.directory, None, None).unwrap().problems[..] else { panic!() };
+    let [problem] = &crate::write(&fixture.directory, None, None).unwrap().problems[..] else {
+        panic!()
+    };
     assert!(problem.ends_with("environment.json: a link, not a regular file"), "{problem}");
 }

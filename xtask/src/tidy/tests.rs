@@ -460,7 +460,6 @@ fn generated_code_that_differs_from_its_source_is_found() {
 }
 
 #[test]
-<<<<<<< HEAD
 fn a_page_that_the_contents_or_the_index_of_the_book_lack_is_found() {
     let of = |summary: &str, index: &str| {
         let files = [
@@ -521,7 +520,9 @@ fn pictures_of_another_run_are_found_with_the_remedy() {
             "docs/book/first-answer.md: there is no `<!-- measured: terminal -->` with an `<!-- end -->` after it",
         ]
     );
-=======
+}
+
+#[test]
 fn a_schema_that_no_page_describes_is_found() {
     let source = "const SCHEMA: &str = \"benchwright.load/3\";\nconst OLDER: &str = \"benchwright.load/2\";\n";
     let found = findings("crates/net/src/document.rs", source);
@@ -532,10 +533,9 @@ fn a_schema_that_no_page_describes_is_found() {
         let mut files = ORDER.to_vec();
         files.push(("crates/net/src/document.rs", source));
         files.push(("docs/book/results-format.md", text));
-        check(&Tree::of(&files)).len()
+        formats::check(&Tree::of(&files)).len()
     };
     assert_eq!(page("| `schema` | text | `benchwright.load/3` |\n"), 0);
     assert_eq!(page("| `schema` | text | `benchwright.load/2` |\n"), 1, "an older version");
     assert_eq!(findings("crates/net/src/document/tests.rs", source), [""; 0]);
->>>>>>> e6fb362 (tidy: every schema is on the page of formats)
 }

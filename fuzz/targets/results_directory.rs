@@ -158,7 +158,7 @@ fn read(changed: &Path, kept: &Path) {
         Ok(Some(_)) => None,
         Ok(None) => Past::read(changed).ok().map(|past| past.answer()),
     };
-    if let Ok(written) = report::write(&directory, so_far) {
+    if let Ok(written) = report::write(&directory, None, so_far) {
         let page = fs::read_to_string(written.path).expect("the page is text");
         assert!(!page.contains("<script>alert"), "a file wrote an element");
     }

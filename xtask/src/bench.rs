@@ -43,9 +43,10 @@ cargo xtask bench NAME
   load [--pairs 5] [--only GROUP] [--before FOLDER] [--note FILE] [--quick]
                                          requests per CPU-second compared with other generators,
                                          which `cargo xtask peers` installs: wrk, nginx, script,
-                                         oha, k6, vegeta, fortio, tls, wrk2, and io (epoll,
-                                         io_uring); with --before compared with an older build,
-                                         whose programs are in FOLDER
+                                         oha, k6, vegeta, fortio, tls, wrk2; and of ours with other
+                                         arguments: mix, sessions, captures (their cost), and io
+                                         (epoll, io_uring); with --before compared with an older
+                                         build, whose programs are in FOLDER
   hotel [--attempts 3] [--before FOLDER] [--note FILE]
                                          CPU per request of the hotel application's processes and
                                          stores, in five deployments; with --before those of an older

@@ -9,6 +9,7 @@ mod tree;
 mod book;
 mod documents;
 mod floors;
+mod formats;
 mod generated;
 mod layers;
 mod manifest;
@@ -70,8 +71,15 @@ fn regenerated() -> io::Result<Tree> {
 
 /// Runs all checks that need only the files.
 fn check(tree: &Tree) -> Vec<Finding> {
-    let checks =
-        [layers::check, floors::check, rooms::check, documents::check, book::check, sources::check];
+    let checks = [
+        layers::check,
+        floors::check,
+        rooms::check,
+        documents::check,
+        book::check,
+        formats::check,
+        sources::check,
+    ];
     checks.iter().flat_map(|check| check(tree)).collect()
 }
 

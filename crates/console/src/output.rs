@@ -6,13 +6,17 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
+use anyhow::Context;
 use results::said::Said;
 
 use crate::signals;
 
-pub use stream::{Stream, check_place, create, replace};
+pub use look::{Mark, has_colours};
+pub use stream::{Stream, create, replace};
 
+mod look;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -51,7 +55,11 @@ impl Failure {
 
 /// Writes the result. A closed pipe is not a failure.
 pub fn result(text: &str) -> Result<(), Failure> {
-    match Stream::Stdout.write_all(harmless(text).as_bytes()) {
+    written(&harmless(text))
+}
+
+fn written(text: &str) -> Result<(), Failure> {
+    match Stream::Stdout.write_all(text.as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::TimedOut => {
             let error = anyhow::anyhow!("interrupted while nobody read the result");
             Err(Failure { exit: Exit::Interrupted, error })
@@ -61,6 +69,12 @@ pub fn result(text: &str) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
+}
+
+/// Writes a result for people, in the width and with the colours of their terminal. `marks` are the words whose
+/// lines are good or bad.
+pub fn shown(text: &str, marks: &[(&str, Mark)]) -> Result<(), Failure> {
+    written(&look::Look::of(Stream::Stdout).shown(&harmless(text), marks))
 }
 
 /// Writes a line for people.
@@ -88,6 +102,12 @@ pub fn clear() {
 
 pub fn is_terminal() -> bool {
     io::stderr().is_terminal()
+}
+
+/// Refuses a file that an option names if it cannot be written, with the remedy: before work whose result would be
+/// lost. It is the one check for every such option.
+pub fn check_place(option: &str, path: &Path) -> anyhow::Result<()> {
+    stream::check_place(path).with_context(|| format!("{option} {}", path.display()))
 }
 
 /// Returns a document as text.

@@ -14,7 +14,7 @@ use measure::{Histogram, Nanos};
 use results::load as document;
 use results::sessions::{self, Broken, Sessions};
 use results::slo::Slo;
-use results::{Load, Times, failing, little};
+use results::{Load, Times, failing, little, transport};
 
 use crate::live;
 use crate::target::Target;
@@ -125,6 +125,7 @@ pub(crate) fn of(
     let answers_most = 0 < load.total.counts.ok && !failing::is_missed(&load, &[]);
     let saturation = judgement.saturation.iter().filter(|_| answers_most);
     load.findings = saturation.chain(&judgement.findings).cloned().collect();
+    load.findings.extend(transport::habits(&load).into_iter().map(|(_, text)| text));
     load.warnings.extend(little::warning(&load));
     load
 }

@@ -53,7 +53,10 @@ pub fn join(arguments: &Join) -> Result<Exit, Failure> {
     }
     let mut joined = joined::join(senders, receivers).map_err(Failure::question)?;
     joined.findings = events::findings(&joined.events);
-    output::result(&if arguments.json { output::json(&joined) } else { text::of(&joined) })?;
+    match arguments.json {
+        true => output::result(&output::json(&joined))?,
+        false => output::shown(&text::of(&joined), &crate::text::MARKS)?,
+    }
     Ok(exit(&joined))
 }
 

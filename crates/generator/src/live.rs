@@ -16,7 +16,7 @@ use measure::series::Merge;
 use measure::{Histogram, Instant, Nanos, Quantile};
 use net::clock;
 use results::Tick;
-use results::said::{Phase, Quantiles, Said};
+use results::said::{Labelled, Phase, Quantiles, Said};
 
 use crate::options::Live;
 use console::output;
@@ -31,6 +31,8 @@ pub(super) struct Watching<'a> {
     /// True if there is no view, even on a terminal.
     pub(super) only_lines: bool,
     pub(super) headline: String,
+    /// The names of the requests' labels.
+    pub(super) labels: &'a [String],
     /// The flag that Ctrl-C sets.
     pub(super) interrupted: &'a Arc<AtomicBool>,
 }
@@ -49,7 +51,7 @@ pub(super) fn watch<T>(
     };
     thread::scope(|scope| {
         scope.spawn(move || {
-            show(plan, shards, &receiver, |tick| match (&view, watching.how) {
+            show(plan, watching.labels, &receiver, |tick| match (&view, watching.how) {
                 (Some(view), _) => view.view().add(tick.clone()),
                 (None, Live::Auto) => output::transient(&line(plan, tick)),
                 (None, Live::Lines) => output::said(&Said::Tick(tick.clone())),
@@ -77,7 +79,8 @@ fn begin_view(watching: &Watching<'_>, plan: &Plan) -> Option<Shown<Single>> {
 }
 
 /// Shows each interval once all shards have ended it.
-fn show(plan: &Plan, shards: usize, ended: &Receiver<Ended>, mut shown: impl FnMut(&Tick)) {
+fn show(plan: &Plan, labels: &[String], ended: &Receiver<Ended>, mut shown: impl FnMut(&Tick)) {
+    let shards = plan.cpus.len();
     let mut waiting: BTreeMap<Instant, (usize, Ended)> = BTreeMap::new();
     let mut whole = Histogram::new();
     for live in ended {
@@ -86,6 +89,7 @@ fn show(plan: &Plan, shards: usize, ended: &Receiver<Ended>, mut shown: impl FnM
             Some((count, merged)) => {
                 merged.end = merged.end.max(live.end);
                 merged.interval.merge(live.interval);
+                merged.labels.add(&live.labels);
                 *count += 1;
                 *count
             }
@@ -100,13 +104,14 @@ fn show(plan: &Plan, shards: usize, ended: &Receiver<Ended>, mut shown: impl FnM
         // Older intervals are incomplete: a part of each was dropped.
         let (_, live) = waiting.remove(&begin).expect("it was inserted above");
         waiting = waiting.split_off(&begin);
-        shown(&tick(plan, &live, &mut whole));
+        let by_label = by_label(labels, &live);
+        shown(&Tick { labels: by_label, ..tick(plan, &live, &mut whole) });
     }
 }
 
 /// Returns the figures of an interval. `whole` has the response times of all that are measured.
 fn tick(plan: &Plan, live: &Ended, whole: &mut Histogram) -> Tick {
-    let Ended { begin, end, window, ref interval } = *live;
+    let Ended { begin, end, window, ref interval, .. } = *live;
     let seconds = (end - begin).as_secs_f64();
     let rate = |count: u64| if 0.0 < seconds { count as f64 / seconds } else { 0.0 };
     let mut response = Histogram::new();
@@ -135,7 +140,22 @@ fn tick(plan: &Plan, live: &Ended, whole: &mut Histogram) -> Tick {
         in_flight: Some(interval.outstanding_max),
         failed: interval.failed(),
         errors: errors.map(|(outcome, count)| (outcome.name().to_owned(), count)).collect(),
+        labels: Vec::new(),
     }
+}
+
+/// Returns the figures of an interval by label, of the labels that occurred in it.
+fn by_label(labels: &[String], live: &Ended) -> Vec<Labelled> {
+    let seconds = (live.end - live.begin).as_secs_f64();
+    let occurred = |figures: &load::observe::Labelled| 0 < figures.completed + figures.failed;
+    let named = labels.iter().zip(live.labels.iter()).filter(|(_, figures)| occurred(figures));
+    let of_label = named.map(|(label, figures)| Labelled {
+        label: label.clone(),
+        completed_per_s: if 0.0 < seconds { figures.completed as f64 / seconds } else { 0.0 },
+        failed: figures.failed,
+        mean_ns: figures.time.0.checked_div(figures.timed),
+    });
+    of_label.collect()
 }
 
 fn quantiles(times: &Histogram) -> Quantiles {

@@ -54,12 +54,12 @@ fn make(arguments: &Load, secrets: &mut Secrets) -> Result<Exit, Failure> {
     let of_each = share(arguments, arguments.part.share(arguments.connections.into()) as usize);
     ports::provide(&mut targets, of_each, "--connections")?;
     let securing = Securing::of(arguments, &targets).map_err(question)?;
-    let mut plan = plan(arguments, &targets)?;
     let events = EventOptions::of(arguments, targets.len())?;
     let workload = match &events {
         Some(wanted) => Workload::events(wanted, headers),
         None => Workload::new(requested(arguments, headers, secrets)?)?,
     };
+    let mut plan = plan(arguments, &targets, workload.requests_of_an_arrival())?;
     let labels = secret::labels(labels(&workload, &plan.pacing));
     check_labels(&arguments.slo, &labels).map_err(Failure::question)?;
     if let Some(arrivals) = workload.sessions() {
@@ -95,6 +95,7 @@ fn make(arguments: &Load, secrets: &mut Secrets) -> Result<Exit, Failure> {
         // With a pipe that says when to begin, keys have no place to come from.
         only_lines: arguments.no_tui || arguments.start == Start::Stdin,
         headline: headline(arguments, &targets),
+        labels: &labels,
         interrupted: &stop,
     };
     let guard = script_set.as_ref().map(|set| Guard::begin(&stop, Some(set.watch())));
@@ -137,7 +138,7 @@ fn make(arguments: &Load, secrets: &mut Secrets) -> Result<Exit, Failure> {
     secret::hide(&mut document, secrets);
     // A file that cannot be written does not lose the figures.
     if !outputs.is_json() {
-        output::result(&text::of(&document))?;
+        output::shown(&text::of(&document), &text::MARKS)?;
     }
     outputs.write(&document, &measurement)?;
     if let Some(script_set) = script_set {

@@ -45,7 +45,7 @@ pub fn merge(arguments: &Merge) -> Result<Exit, Failure> {
     whole.arguments = std::env::args().skip(1).collect();
     outputs.write_document(&whole)?;
     if !outputs.is_json() {
-        output::result(&text::of(&whole))?;
+        output::shown(&text::of(&whole), &text::MARKS)?;
     }
     Ok(crate::verdict::exit(&whole))
 }

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use load::measurement::Measurement;
 use results::{Load, regular};
 
@@ -53,7 +52,7 @@ impl Outputs {
         for (option, path) in named {
             let Some(path) = path.as_deref() else { continue };
             if option != "--json" || path != Path::new("-") {
-                check_place(option, path)?;
+                output::check_place(option, path)?;
             }
         }
         Ok(())
@@ -131,11 +130,6 @@ impl Outputs {
     pub(crate) fn is_json(&self) -> bool {
         self.json.as_deref() == Some(Path::new("-"))
     }
-}
-
-/// Refuses a file that an option names, if it cannot be written.
-pub(crate) fn check_place(option: &str, path: &Path) -> anyhow::Result<()> {
-    output::check_place(path).with_context(|| format!("{option} {}", path.display()))
 }
 
 pub(crate) fn write(path: &Path, text: String) -> Result<(), Failure> {

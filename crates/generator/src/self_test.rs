@@ -53,7 +53,7 @@ pub(crate) fn self_test(arguments: &Load) -> Result<Exit, Failure> {
     }
     let file = arguments.json.as_deref().filter(|path| *path != Path::new("-"));
     if let Some(path) = file {
-        let checked = outputs::check_place("--json", path);
+        let checked = output::check_place("--json", path);
         checked.map_err(|error| Failure::question(format!("{error:#}")))?;
     }
     let to_stderr = arguments.json.as_deref() == Some(Path::new("-"));

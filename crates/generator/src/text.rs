@@ -1,4 +1,4 @@
-//! A load's document as text that fits on one screen.
+//! A load's document as text that fits on one screen of 80 columns.
 
 use std::fmt::Write;
 
@@ -9,12 +9,30 @@ use results::load::Ended;
 use results::sessions::Arrivals;
 use results::{Events, Load, Times, failing};
 
-use console::output::Exit;
+use console::output::{Exit, Mark};
 
 use crate::verdict::{exit, judged};
 
 #[cfg(test)]
 mod tests;
+
+/// The words that begin a line of the text, and what they mean.
+pub(crate) const MARKS: [(&str, Mark); 9] = [
+    ("failed:", Mark::Bad),
+    ("fails:", Mark::Bad),
+    ("found:", Mark::Middling),
+    ("warning:", Mark::Middling),
+    ("interrupted:", Mark::Middling),
+    ("valid measurement of a failing service", Mark::Middling),
+    ("valid.", Mark::Good),
+    ("not valid:", Mark::Bad),
+    ("notes are missing", Mark::Bad),
+];
+
+/// The columns of a narrow terminal.
+const COLUMNS_OF_SCREEN: usize = 80;
+/// The most statuses that are printed.
+const MOST_STATUSES: usize = 8;
 
 pub(crate) fn of(load: &Load) -> String {
     let mut text = String::new();
@@ -28,18 +46,17 @@ fn write(load: &Load, text: &mut String) -> std::fmt::Result {
     if let Some(failed) = failing::of_load_in_words(load) {
         writeln!(text, "failed: {failed}")?;
     }
-    if let Some(asked) = rates.asked {
-        write!(text, "asked {}/s · ", grouped(asked))?;
-    }
-    writeln!(
-        text,
-        "offered {}/s · completed {}{}/s · {} · {}",
-        grouped(rates.offered),
-        if load.generator.generator_bound == Some(true) { "at least " } else { "" },
-        grouped(rates.completed),
+    let asked = rates.asked.map(|asked| format!("asked {}/s", grouped(asked)));
+    let is_bound = load.generator.generator_bound == Some(true);
+    let at_least = if is_bound { "at least " } else { "" };
+    let figures = [
+        format!("offered {}/s", grouped(rates.offered)),
+        format!("completed {at_least}{}/s", grouped(rates.completed)),
         requests(counts.intended),
-        Bytes(counts.bytes_received),
-    )?;
+        Bytes(counts.bytes_received).to_string(),
+    ];
+    flow(text, "", asked.into_iter().chain(figures))?;
+    statuses(load, text)?;
     operations(load, text)?;
     sessions(load, text)?;
     events(load, text)?;
@@ -79,61 +96,91 @@ fn write(load: &Load, text: &mut String) -> std::fmt::Result {
     load.answers_even_so().map_or(Ok(()), |why| writeln!(text, "but {why}"))
 }
 
+/// Writes parts as a list, `a · b · c`. A part that would pass the last column begins another line, which is
+/// indented.
+fn flow(
+    text: &mut String,
+    heading: &str,
+    parts: impl IntoIterator<Item = String>,
+) -> std::fmt::Result {
+    let mut line = heading.to_owned();
+    let mut is_begun = false;
+    for part in parts {
+        let length = |text: &str| text.chars().count();
+        if is_begun && COLUMNS_OF_SCREEN < length(&line) + length(" · ") + length(&part) {
+            writeln!(text, "{line}")?;
+            line = "  ".to_owned();
+        } else if is_begun {
+            line += " · ";
+        }
+        line += &part;
+        is_begun = true;
+    }
+    writeln!(text, "{line}")
+}
+
+/// Writes the answers by status: `statuses 200: 16,980 · 404: 3,000`.
+fn statuses(load: &Load, text: &mut String) -> std::fmt::Result {
+    let mut statuses: Vec<(&String, &u64)> = load.total.statuses.iter().collect();
+    if statuses.is_empty() {
+        return Ok(());
+    }
+    // The rarest are left out, and the others stay in their order.
+    let mut counts: Vec<u64> = statuses.iter().map(|(_, count)| **count).collect();
+    counts.sort_unstable_by_key(|count| std::cmp::Reverse(*count));
+    let least = counts.get(MOST_STATUSES - 1).copied().unwrap_or_default();
+    let further = statuses.len().saturating_sub(MOST_STATUSES);
+    statuses.retain(|(_, count)| least <= **count);
+    statuses.truncate(MOST_STATUSES);
+    let status = |(status, count): (&String, &u64)| format!("{status}: {}", counted(*count));
+    let more = (0 < further).then(|| format!("{further} more, which --json has"));
+    flow(text, "statuses ", statuses.into_iter().map(status).chain(more))
+}
+
 /// Writes the operations: `operations 52,000/s · 104,000 ok · 12 status`.
 fn operations(load: &Load, text: &mut String) -> std::fmt::Result {
     let Some(operations) = &load.total.operations else { return Ok(()) };
-    let outcomes = operations.outcomes.iter();
     let outcome = |(name, count): (&String, &u64)| {
-        format!(" · {} {}", counted(*count), failing::outcome_in_words(name))
+        format!("{} {}", counted(*count), failing::outcome_in_words(name))
     };
-    let outcomes: Vec<String> = outcomes.map(outcome).collect();
-    writeln!(text, "operations {}/s{}", grouped(operations.completed_per_s), outcomes.concat())
+    let rate = format!("{}/s", grouped(operations.completed_per_s));
+    let outcomes = operations.outcomes.iter().map(outcome);
+    flow(text, "operations ", [rate].into_iter().chain(outcomes))
 }
 
 /// Writes the sessions: `sessions 50/s asked · 1,500 started · 1,480 complete · …`, where and why others
 /// ended, and what the arrivals are.
 fn sessions(load: &Load, text: &mut String) -> std::fmt::Result {
     let Some(sessions) = &load.total.sessions else { return Ok(()) };
-    write!(text, "sessions ")?;
-    if let Some(asked) = sessions.asked_per_s {
-        write!(text, "asked {}/s · ", grouped(asked))?;
-    }
-    write!(
-        text,
-        "{} started · {} complete",
-        counted(sessions.started),
-        counted(sessions.completed)
-    )?;
+    let asked = sessions.asked_per_s.map(|asked| format!("asked {}/s", grouped(asked)));
+    let ended = [(sessions.started, "started"), (sessions.completed, "complete")];
     let others = [(sessions.broken(), "ended by a failure"), (sessions.unfinished, "unfinished")];
-    for (count, what) in others.into_iter().filter(|(count, _)| 0 < *count) {
-        write!(text, " · {} {what}", counted(count))?;
-    }
-    if let Some(times) = &sessions.time {
-        let [p50, p99] = [Quantile::P50, Quantile::P99].map(|quantile| figure(times, quantile));
-        write!(text, " · p50 {p50} · p99 {p99}")?;
-    }
-    writeln!(text)?;
+    let others = others.into_iter().filter(|(count, _)| 0 < *count);
+    let counts = ended.into_iter().chain(others);
+    let counts = counts.map(|(count, what)| format!("{} {what}", counted(count)));
+    let times = sessions.time.iter().flat_map(|times| {
+        [("p50", Quantile::P50), ("p99", Quantile::P99)]
+            .map(|(name, quantile)| format!("{name} {}", figure(times, quantile)))
+    });
+    flow(text, "sessions ", asked.into_iter().chain(counts).chain(times))?;
     for broken in sessions.broken.iter().take(MOST_BROKEN) {
         let at =
             broken.at.as_ref().map_or("before a request".to_owned(), |at| format!("at `{at}`"));
         let reason = broken.reason.as_ref().map_or(String::new(), |why| format!(", {why}"));
-        writeln!(
-            text,
-            "  {} ended {at}: {}{reason}",
-            counted(broken.sessions),
-            failing::outcome_in_words(&broken.outcome)
-        )?;
+        let (count, outcome) =
+            (counted(broken.sessions), failing::outcome_in_words(&broken.outcome));
+        writeln!(text, "  {count} ended {at}: {outcome}{reason}")?;
     }
     match load.arrivals {
         Some(Arrivals::Sessions) => writeln!(
             text,
-            "arrivals are sessions: a first step counts from its intended start, each later one from \
-             the response before it and the think time"
+            "arrivals are sessions: a first step counts from its intended start, each later\n  \
+             one from the response before it and the think time"
         ),
         Some(Arrivals::Requests) => writeln!(
             text,
-            "arrivals are requests: each is the next of the session that is ready for the longest \
-             time, or the first of a new one"
+            "arrivals are requests: each is the next of the session that is ready for the\n  \
+             longest time, or the first of a new one"
         ),
         None => Ok(()),
     }
@@ -154,13 +201,15 @@ pub(crate) fn fates(events: &Events, text: &mut String) -> std::fmt::Result {
         (events.reordered, "reordered"),
     ];
     let counts = counts.map(|(count, what)| format!("{} {what}", counted(count)));
-    writeln!(text, "events: {}", counts.join(" · "))
+    flow(text, "events: ", counts)
 }
 
 /// The most labels that are printed.
 const MOST_LABELS: usize = 16;
 /// The most reasons for the end of sessions that are printed.
 const MOST_BROKEN: usize = 5;
+/// The width of the column of targets.
+const TARGET: usize = 27;
 
 const COLUMNS: [(&str, Quantile); 5] = [
     ("p50", Quantile::P50),
@@ -172,45 +221,47 @@ const COLUMNS: [(&str, Quantile); 5] = [
 
 /// A response time that is longer by this factor than without lateness is printed as an interval.
 const NOTICEABLE: f64 = 1.05;
-/// The width of the narrowest column; a longer entry makes its column wider.
-const WIDTH: usize = 12;
+/// The width of the column of names, and of the narrowest of the others; a longer entry makes its column wider.
+const NAMES: usize = 10;
+const WIDTH: usize = 11;
 
 fn times(load: &Load, text: &mut String) -> std::fmt::Result {
     // A load that ended by overload lacks the requests that would have waited longest.
-    let bounds = if load.ended == Some(Ended::Overloaded) { "; lower bounds" } else { "" };
+    let bounds = if load.ended == Some(Ended::Overloaded) { ", lower bounds" } else { "" };
     let total = &load.total;
-    let less_lateness = total.response_time_less_lateness.as_ref();
     let events = load.events.as_ref();
     let publish = events.map_or(&None, |events| &events.publish_time);
-    let rows: Vec<_> = [
-        (
-            "response",
-            &total.response_time,
-            less_lateness,
-            "counted from the intended start",
-            bounds,
-        ),
-        ("service", &total.service_time, None, "counted from the sending", bounds),
-        ("batched", &total.batch_delay, None, "the wait to be sent with others, if any", ""),
-        ("lateness", &total.lateness, None, "the generator's own part", ""),
-        ("publish", publish, None, "from the intended start to acceptance", ""),
-    ]
-    .into_iter()
-    .filter_map(|(name, times, less, note, bounds)| {
-        let times = times.as_ref()?;
-        Some(Row {
-            name,
-            figures: COLUMNS.map(|(_, quantile)| between(less, times, quantile)),
-            max: Nanos(times.max_ns).to_string(),
-            note: format!("{note}{bounds}"),
+    let response = "from the intended start";
+    let rows = [
+        ("response", &total.response_time, response, bounds),
+        ("service", &total.service_time, "from sending", bounds),
+        ("batched", &total.batch_delay, "the wait to be sent with others, if any", ""),
+        ("lateness", &total.lateness, "our own", ""),
+        ("publish", publish, "from the intended start to acceptance", ""),
+    ];
+    let mut rows: Vec<Row> = rows
+        .into_iter()
+        .filter_map(|(name, times, note, bounds)| {
+            Some(Row::of(name, times.as_ref()?, &format!("{note}{bounds}")))
         })
-    })
-    .chain(events.and_then(delivery))
-    .collect();
+        .collect();
+    let less_lateness =
+        total.response_time.as_ref().zip(total.response_time_less_lateness.as_ref());
+    // The response times are the first row, if there are any.
+    let least = less_lateness.and_then(|(times, less)| Row::least(times, less));
+    least.into_iter().for_each(|row| rows.insert(1, row));
+    rows.extend(events.and_then(delivery));
+    if rows.is_empty() {
+        return Ok(());
+    }
     if let Some(heading) = failing::of_times_in_words(total) {
         write!(text, "\n{heading}")?;
     }
-    table(&rows, text)
+    let offered = match total.rates_per_s.asked {
+        Some(_) => "offered: what came due of the asked rate",
+        None => "offered: what came due",
+    };
+    table(&rows, &[offered], text)
 }
 
 /// Returns the row of the delivery times; `None` if there are none.
@@ -235,6 +286,19 @@ impl Row {
         Row { name, figures, max: Nanos(times.max_ns).to_string(), note: note.to_owned() }
     }
 
+    /// Returns the row of the response times without lateness, as far as these are noticeably lower; `None` if
+    /// none is.
+    fn least(times: &Times, less: &Times) -> Option<Row> {
+        let lower = |quantile| is_noticeable(less, times, quantile);
+        let figures = COLUMNS.map(|(_, quantile)| match lower(quantile) {
+            true => supported(times, quantile, value(less, quantile).to_string()),
+            false => String::new(),
+        });
+        let note = "without our part: the target's own is between both".to_owned();
+        let is_lower = COLUMNS.iter().any(|(_, quantile)| lower(*quantile));
+        is_lower.then(|| Row { name: " at least", figures, max: String::new(), note })
+    }
+
     /// Marks the figures that are lower bounds, since events were lost: those from a time on.
     fn at_least(mut self, times: &Times, from: Option<Nanos>) -> Row {
         let is_at_least = |time: Nanos| from.is_some_and(|from| from <= time);
@@ -251,49 +315,68 @@ impl Row {
     }
 }
 
-/// Writes a table of times, with an empty line before it.
-pub(crate) fn table(rows: &[Row], text: &mut String) -> std::fmt::Result {
+/// Writes a table of times, with an empty line before it, and a legend of its names and signs below it.
+pub(crate) fn table(rows: &[Row], further: &[&str], text: &mut String) -> std::fmt::Result {
     let width = |column: usize| {
         rows.iter().map(|row| row.figures[column].chars().count() + 2).fold(WIDTH, usize::max)
     };
-    write!(text, "\n{:9}", "")?;
+    let mut lines = Vec::new();
+    let mut line = " ".repeat(NAMES);
     for (column, (name, _)) in COLUMNS.iter().enumerate() {
-        write!(text, "{name:>0$}", width(column))?;
+        write!(line, "{name:>0$}", width(column))?;
     }
-    writeln!(text, "{:>WIDTH$}", "max")?;
-    for Row { name, figures, max, note } in rows {
-        write!(text, "{name:9}")?;
+    lines.push(format!("{line}{:>WIDTH$}", "max"));
+    for Row { name, figures, max, .. } in rows {
+        let mut line = format!("{name:NAMES$}");
         for (column, figure) in figures.iter().enumerate() {
-            write!(text, "{figure:>0$}", width(column))?;
+            write!(line, "{figure:>0$}", width(column))?;
         }
-        writeln!(text, "{max:>WIDTH$}   {note}")?;
+        lines.push(format!("{line}{max:>WIDTH$}"));
     }
-    Ok(())
+    writeln!(text)?;
+    lines.iter().try_for_each(|line| writeln!(text, "{}", line.trim_end()))?;
+    let mut legend: Vec<String> = Vec::new();
+    for Row { name, note, .. } in rows {
+        let meaning = format!("{}: {note}", name.trim());
+        if !legend.contains(&meaning) {
+            legend.push(meaning);
+        }
+    }
+    legend.extend(further.iter().map(|further| (*further).to_owned()));
+    if rows.iter().any(|row| row.figures.iter().any(|figure| figure.ends_with(')'))) {
+        legend.push("(…): fewer than 10 beyond it".to_owned());
+    }
+    flow(text, "", legend)
 }
 
 fn tls(load: &Load, text: &mut String) -> std::fmt::Result {
     let (Some(tls), Some(times)) = (&load.total.tls, &load.total.tls_time) else { return Ok(()) };
-    writeln!(
-        text,
-        "\n{} {} · {} handshakes, {:.1} % resumed · p50 {} · p99 {}",
-        tls.version,
-        tls.cipher,
-        counted(tls.handshakes),
-        100.0 * tls.resumed_share,
-        figure(times, Quantile::P50),
-        figure(times, Quantile::P99),
-    )
+    let parts = [
+        format!("{} {}", tls.version, tls.cipher),
+        format!("{} handshakes", counted(tls.handshakes)),
+        format!("{:.1} % resumed", 100.0 * tls.resumed_share),
+        format!("p50 {}", figure(times, Quantile::P50)),
+        format!("p99 {}", figure(times, Quantile::P99)),
+    ];
+    writeln!(text)?;
+    flow(text, "", parts)
 }
 
 /// Returns a quantile of the response time. If the quantile of the response time less lateness is
 /// noticeably lower, returns both: the target's own quantile is between them.
 fn between(less: Option<&Times>, times: &Times, quantile: Quantile) -> String {
-    let upper = value(times, quantile);
-    let lower = less.map(|less| value(less, quantile));
-    match lower.filter(|lower| lower.0 as f64 * NOTICEABLE < upper.0 as f64) {
-        Some(lower) => supported(times, quantile, interval(lower, upper)),
+    match less.filter(|less| is_noticeable(less, times, quantile)) {
+        Some(less) => {
+            let both = interval(value(less, quantile), value(times, quantile));
+            supported(times, quantile, both)
+        }
         None => figure(times, quantile),
     }
+}
+
+/// Returns true if a quantile is noticeably lower without lateness.
+fn is_noticeable(less: &Times, times: &Times, quantile: Quantile) -> bool {
+    value(less, quantile).0 as f64 * NOTICEABLE < value(times, quantile).0 as f64
 }
 
 /// Returns an interval: `305 … 433 µs`.
@@ -327,23 +410,34 @@ fn supported(times: &Times, quantile: Quantile, figure: String) -> String {
     }
 }
 
+/// Writes the figures by target. A long URL has a line of its own.
 fn targets(load: &Load, text: &mut String) -> std::fmt::Result {
+    let of_all = ["offered", "completed", "p99", "failed"];
+    let row = |text: &mut String, name: &str, [offered, completed, p99, failed]: [&str; 4]| {
+        match name.chars().count() < TARGET {
+            true => write!(text, "{name:TARGET$}")?,
+            false => write!(text, "{name}\n{:TARGET$}", "")?,
+        }
+        writeln!(text, "{offered:>12}{completed:>12}{p99:>19}{failed:>10}")
+    };
     writeln!(text)?;
+    row(text, "target", of_all)?;
+    let mut has_interval = false;
     for target in &load.targets {
         let rates = &target.part.rates_per_s;
         let less = target.part.response_time_less_lateness.as_ref();
         let times = target.part.response_time.as_ref();
         let p99 = times.map_or("–".to_owned(), |times| between(less, times, Quantile::P99));
-        writeln!(
-            text,
-            "{}   offered {}/s · completed {}/s · p99 {p99} · {} failed",
-            target.url,
-            grouped(rates.offered),
-            grouped(rates.completed),
-            counted(target.part.counts.failed),
-        )?;
+        has_interval |= p99.contains('…');
+        let [offered, completed] =
+            [rates.offered, rates.completed].map(|rate| format!("{}/s", grouped(rate)));
+        let failed = counted(target.part.counts.failed);
+        row(text, &target.url, [&offered, &completed, &p99, &failed])?;
     }
-    Ok(())
+    match has_interval {
+        true => writeln!(text, "a … b: without and with our lateness; the target's own is between"),
+        false => Ok(()),
+    }
 }
 
 /// Writes the figures by label, if there are any, in 78 columns.
@@ -369,6 +463,9 @@ fn labels(load: &Load, text: &mut String) -> std::fmt::Result {
             times(Quantile::P50),
             times(Quantile::P99)
         )?;
+        if let Some(why) = failing::of_group_in_words(group) {
+            writeln!(text, "  {}", cut(&why, COLUMNS_OF_SCREEN - 2))?;
+        }
     }
     match load.labels.len().saturating_sub(MOST_LABELS) {
         0 => Ok(()),
@@ -378,9 +475,14 @@ fn labels(load: &Load, text: &mut String) -> std::fmt::Result {
 
 /// Shortens a label to its column, with a space behind it.
 fn shortened(name: &str) -> String {
-    match name.chars().count() {
-        0..30 => name.to_owned(),
-        _ => name.chars().take(28).chain(['…']).collect(),
+    cut(name, 29)
+}
+
+/// Cuts a text off, so that it has at most so many characters.
+fn cut(text: &str, most: usize) -> String {
+    match text.chars().count() <= most {
+        true => text.to_owned(),
+        false => text.chars().take(most - 1).chain(['…']).collect(),
     }
 }
 

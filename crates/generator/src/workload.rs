@@ -76,6 +76,7 @@ pub(crate) struct MixFile {
     labels: Vec<String>,
     /// The kind of its arrivals, if its requests belong to sessions.
     arrivals: Option<Arrivals>,
+    requests_of_an_arrival: f64,
 }
 
 impl Workload {
@@ -151,6 +152,14 @@ impl Workload {
         match self {
             Workload::Mix { file, .. } => file.arrivals,
             Workload::Static { .. } | Workload::Script { .. } | Workload::Events { .. } => None,
+        }
+    }
+
+    /// Returns the mean number of requests that an arrival of an open loop brings, as far as it is known before.
+    pub(crate) fn requests_of_an_arrival(&self) -> f64 {
+        match self {
+            Workload::Mix { file, .. } => file.requests_of_an_arrival,
+            Workload::Static { .. } | Workload::Script { .. } | Workload::Events { .. } => 1.0,
         }
     }
 
@@ -346,11 +355,12 @@ impl MixFile {
             Ok::<_, anyhow::Error>(Arc::new(data.map_err(anyhow::Error::msg)?))
         });
         let (path, text, data) = (path.to_owned(), read(path)?, data.transpose()?);
-        let file = MixFile { path, text, data, labels: Vec::new(), arrivals: None };
+        let (labels, requests_of_an_arrival) = (Vec::new(), 1.0);
+        let file = MixFile { path, text, data, labels, arrivals: None, requests_of_an_arrival };
         let mix = file.mix(&[]).map_err(anyhow::Error::msg)?;
         let labels = mix.labels().map(str::to_owned).collect();
-        let arrivals = mix.arrivals();
-        Ok(MixFile { labels, arrivals, ..file })
+        let (arrivals, requests_of_an_arrival) = (mix.arrivals(), mix.requests_of_an_arrival());
+        Ok(MixFile { labels, arrivals, requests_of_an_arrival, ..file })
     }
 
     pub(crate) fn mix(&self, fields: &[(String, String)]) -> Result<Mix, mix::Error> {

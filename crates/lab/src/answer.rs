@@ -9,7 +9,7 @@ use results::analysis::conclusions::spreads_in_words;
 use results::analysis::{Analysis, Code};
 use results::answer::{
     Estimate, Level, Repeated, SCHEMA, Search, Verdict, add_intervals, failing_in_words,
-    failing_strands, validity_in_words,
+    failing_strands, transport_in_words, validity_in_words,
 };
 use results::at_load;
 use results::comparison::{Compared, Comparison, MARGIN, Verdict as Outcome};
@@ -523,6 +523,8 @@ pub fn table(answer: &Answer) -> String {
     if let Some(limit) = &answer.limited_by {
         line("limited by", limit.clone());
     }
+    let habits = transport_in_words(answer.trials.iter()).into_iter();
+    habits.for_each(|words| line("transport", words));
     // The only search is the answer itself.
     let several = answer.searches.iter().filter(|_| 1 < answer.searches.len());
     let searches: Vec<&Search> = several.collect();

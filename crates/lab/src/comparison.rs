@@ -12,6 +12,7 @@ use results::answer::Search;
 use results::comparison::{Adjusted, Censored, Compared, Difference, Of, Question, Verdict};
 use results::found::Found;
 use results::journal::{Entry, Observed, Purpose, Status};
+use results::metric::Wanted;
 use results::speed::Usual;
 use results::{Comparison, Metric};
 
@@ -57,11 +58,12 @@ struct Pair<'a> {
 pub(crate) fn of(plan: &Plan, journal: &[Entry], searches: &[Search]) -> Option<Comparison> {
     let compare = plan.resolved(0).spec.compare.as_ref()?;
     let ran = Ran { plan, journal, searches };
-    of_arms(ran, &compare.metrics, compare.margin.0.0)
+    let metrics: Vec<Wanted> = compare.metrics.iter().copied().map(Wanted::from).collect();
+    of_arms(ran, &metrics, compare.margin.0.0)
 }
 
 /// Compares the two arms of a plan that has them.
-pub(crate) fn of_arms(ran: Ran<'_>, metrics: &[Metric], margin: f64) -> Option<Comparison> {
+pub(crate) fn of_arms(ran: Ran<'_>, metrics: &[Wanted], margin: f64) -> Option<Comparison> {
     let arms = ran.plan.arms.as_ref()?;
     let pairs = pairs_of_levels(ran, arms);
     let differences = fingerprints(&pairs);
@@ -78,7 +80,7 @@ pub(crate) fn of_arms(ran: Ran<'_>, metrics: &[Metric], margin: f64) -> Option<C
 pub(crate) fn of_experiments(
     (name_a, a): (&str, Ran<'_>),
     (name_b, b): (&str, Ran<'_>),
-    metrics: &[Metric],
+    metrics: &[Wanted],
     margin: f64,
     differences: &[Difference],
 ) -> Result<Comparison, String> {
@@ -161,20 +163,21 @@ enum Blocks {
 /// `metrics` each question has its usual one.
 fn questions(
     pairs: &[Pair<'_>],
-    metrics: &[Metric],
+    metrics: &[Wanted],
     blocks: Blocks,
 ) -> (Vec<Question>, Vec<Question>) {
     let (mut deciding, mut percentiles) = (Vec::new(), Vec::new());
     for pair in pairs {
-        let usual = [pair.a.usual_metric()];
+        let usual = [Wanted::from(pair.a.usual_metric())];
         let metrics = if metrics.is_empty() { &usual } else { metrics };
-        let is_measured = |metric: &&Metric| metric.is_of_search() != pair.a.is_fixed();
-        let question = |metric: &Metric| pair.question(*metric, None, blocks);
+        let is_measured = |wanted: &&Wanted| wanted.metric.is_of_search() != pair.a.is_fixed();
+        let question =
+            |wanted: &Wanted| pair.question(wanted.metric, wanted.label.as_deref(), blocks);
         deciding.extend(metrics.iter().filter(is_measured).map(question));
         if pair.a.is_fixed() {
-            let of_delivery = metrics.iter().any(|metric| metric.is_of_delivery());
+            let of_delivery = metrics.iter().any(|wanted| wanted.metric.is_of_delivery());
             let all = if of_delivery { &Metric::OF_DELIVERY[..] } else { &Metric::PERCENTILES };
-            percentiles.extend(all.iter().map(question));
+            percentiles.extend(all.iter().map(|metric| pair.question(*metric, None, blocks)));
             percentiles.extend(pair.labels().iter().flat_map(|label| {
                 let of = |metric| pair.question(metric, Some(label), blocks);
                 [Metric::P50, Metric::P99].map(of)

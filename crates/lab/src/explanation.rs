@@ -6,7 +6,7 @@ use measure::Nanos;
 use measure::quantity::{counted, grouped, p_in_words};
 use results::Answer;
 use results::analysis::Trend;
-use results::answer::{Maximum, Search, failing_in_words, trials_in_words};
+use results::answer::{Maximum, Search, failing_in_words, transport_in_words, trials_in_words};
 use results::at_load::{self, AtLoad, listed};
 use results::comparison::Verdict;
 use results::explanation::Sentence;
@@ -52,6 +52,8 @@ pub fn of_run(answer: &Answer) -> Vec<Sentence> {
             sentence("limit", format!("the first resource that was used up: {limit}"))
         }),
     );
+    let habits = transport_in_words(answer.trials.iter()).into_iter();
+    sentences.extend(habits.map(|text| sentence("transport", text)));
     sentences.push(sentence("validity", results::answer::validity_in_words(answer.trials.iter())));
     sentences.extend(of_others(&answer.trials));
     let unread = journal::unread(&answer.trials).into_iter();

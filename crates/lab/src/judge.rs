@@ -13,7 +13,7 @@ use results::little::Means;
 use results::load::{Ended, GateName, Pacing};
 use results::sessions::Arrivals;
 use results::slo::{Judged as JudgedSlo, Slo, Verdict};
-use results::{Little, Load, Metric, Times, failing, verdict};
+use results::{Little, Load, Metric, Times, failing, transport, verdict};
 
 use crate::backend::Consumed;
 use crate::doctor::{FOREIGN, STEAL};
@@ -259,6 +259,7 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
         delivery: load.events.as_ref().map(Delivery::of),
         little: Little::of(load),
         connections: Connections::of(load),
+        transport: transport::habits(load).into_iter().map(|(habit, _)| habit).collect(),
         slo_met,
         saturated: load.saturated == Some(true),
         generator_bound: load.generator.generator_bound == Some(true),

@@ -23,6 +23,7 @@ pub(crate) mod provenance;
 pub struct Past {
     /// The directory, as it was named.
     pub name: String,
+    pub directory: Directory,
     pub manifest: Manifest,
     pub resolved: Resolved,
     pub environment: Environment,
@@ -56,6 +57,7 @@ impl Past {
         }
         Ok(Past {
             name: path.display().to_string(),
+            directory: directory.clone(),
             environment: directory.environment().map_err(question)?,
             doctor: directory.doctor().map_err(question)?,
             kept,
@@ -92,6 +94,11 @@ impl Past {
             }
             None => anew(Ending::Open),
         }
+    }
+
+    /// Returns true if there is an answer: the run is not running, and was not killed.
+    pub fn has_ended(&self) -> bool {
+        self.kept.is_some()
     }
 
     /// Returns the files that cannot be read any more, in words, by trial.

@@ -4,7 +4,9 @@ use ::measure::{Instant, Nanos};
 
 use crate::driver::{Handshake, Label, Outcome, Slot};
 
-pub use self::figures::{Group, Interval, Live, MOST_LABELS, Part, Reasons, Statuses};
+pub use self::figures::{
+    ByLabel, Group, Interval, Labelled, Live, MOST_LABELS, Part, Reasons, Statuses,
+};
 pub use self::journeys::Journeys;
 pub use self::recorder::{Recorded, Recorder};
 

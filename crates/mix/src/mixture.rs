@@ -200,6 +200,20 @@ impl Mix {
         self.sessions.as_ref().map(|sessions| sessions.arrivals)
     }
 
+    /// Returns the mean number of requests that an arrival brings: of sessions that of their steps, by weight. How
+    /// many redirects they follow is not known before.
+    pub fn requests_of_an_arrival(&self) -> f64 {
+        let arriving = |sessions: &&Sessions| sessions.arrivals == Arrivals::Sessions;
+        let Some(sessions) = self.sessions.as_ref().filter(arriving) else { return 1.0 };
+        let mut before = 0.0;
+        let mut requests = 0.0;
+        for (journey, sum) in sessions.journeys.iter().zip(&self.sums) {
+            requests += journey.steps.len() as f64 * (sum - before);
+            before = *sum;
+        }
+        requests / before
+    }
+
     pub(crate) fn sessions(&self) -> Option<&Sessions> {
         self.sessions.as_ref()
     }

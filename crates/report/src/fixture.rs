@@ -378,6 +378,7 @@ fn observed(load: &Load, trial: u32, limit_per_s: f64) -> Observed {
         delivery: None,
         little: Little::of(load),
         connections: Connections::of(load),
+        transport: Vec::new(),
         slo_met: Some(times.p99_ns <= 100_000_000),
         generator_bound: false,
         rests_on_unfinished: false,

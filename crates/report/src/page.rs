@@ -9,7 +9,7 @@ use results::directory::Error;
 use results::doctor::Check;
 use results::environment::Node;
 use results::manifest::State;
-use results::{Answer, Directory, Doctor, Metric, shell};
+use results::{Answer, Directory, Doctor, Entry, Metric, shell};
 
 use crate::chart;
 use crate::plot::STYLE;
@@ -51,12 +51,17 @@ pub struct Written {
 /// Renders the page of a directory. `answer` is the one to show: of a run that has none yet, the preliminary
 /// one; without it the page shows the one that was kept.
 pub fn render(directory: &Directory, answer: Option<Answer>) -> Result<String, Error> {
-    Run::read(directory, answer).map(|run| page(&run))
+    Run::read(directory, None, answer).map(|run| page(&run))
 }
 
-/// Writes `report.html` into the directory atomically.
-pub fn write(directory: &Directory, answer: Option<Answer>) -> Result<Written, Error> {
-    let run = Run::read(directory, answer)?;
+/// Writes `report.html` into the directory atomically. `journal` is that of the directory if the caller has read it:
+/// reading it takes in all files of all trials.
+pub fn write(
+    directory: &Directory,
+    journal: Option<Vec<Entry>>,
+    answer: Option<Answer>,
+) -> Result<Written, Error> {
+    let run = Run::read(directory, journal, answer)?;
     directory.write("report.html", page(&run).as_bytes())?;
     let path = directory.path().join("report.html");
     let Run { unread, problems, lacks_evidence, .. } = run;

@@ -81,10 +81,15 @@ pub(crate) struct Trial {
 impl Run {
     /// Reads a run. It fails only without a manifest and a journal; everything else may be missing.
     ///
-    /// `shown` is the answer that the page shows in place of the kept one.
-    pub(crate) fn read(directory: &Directory, shown: Option<Answer>) -> Result<Run, Error> {
+    /// `journal` is that of the directory if it was read already, and `shown` the answer that the page shows in place
+    /// of the kept one.
+    pub(crate) fn read(
+        directory: &Directory,
+        journal: Option<Vec<Entry>>,
+        shown: Option<Answer>,
+    ) -> Result<Run, Error> {
         let manifest = directory.manifest()?;
-        let journal = directory.journal()?;
+        let journal = journal.map_or_else(|| directory.journal(), Ok)?;
         let mut problems = Vec::new();
         let written = noted(directory.answer(), &mut problems).flatten();
         let unread = journal::unread(&journal);

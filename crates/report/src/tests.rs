@@ -46,7 +46,7 @@ pub(crate) fn words(page: &str) -> String {
 #[test]
 fn a_sample_page_is_written_on_request() {
     let fixture = Fixture::sweep();
-    let path = write(&fixture.directory, None).unwrap().path;
+    let path = write(&fixture.directory, None, None).unwrap().path;
     let page = fs::read(&path).unwrap();
     assert_eq!(page, render(&fixture.directory, None).unwrap().into_bytes());
     assert!(path.ends_with("report.html"));
@@ -430,7 +430,7 @@ fn a_trial_of_which_a_file_cannot_be_read_does_not_count_in_the_report() {
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
     let why = "trial 1: load.json cannot be read: not a regular file";
-    let written = crate::write(&fixture.directory, None).unwrap();
+    let written = crate::write(&fixture.directory, None, None).unwrap();
     assert_eq!((written.unread, written.lacks_evidence), (vec![why.to_owned()], true));
     assert_eq!(written.problems, Vec::<String>::new());
     let words = words(&fs::read_to_string(written.path).unwrap());
@@ -442,6 +442,8 @@ fn a_trial_of_which_a_file_cannot_be_read_does_not_count_in_the_report() {
     fs::remove_file(fixture.directory.path().join("environment.json")).unwrap();
     std::os::unix::fs::symlink("/dev/zero", fixture.directory.path().join("environment.json"))
         .unwrap();
-    let [problem] = &crate::write(&fixture.directory, None).unwrap().problems[..] else { panic!() };
+    let [problem] = &crate::write(&fixture.directory, None, None).unwrap().problems[..] else {
+        panic!()
+    };
     assert!(problem.ends_with("environment.json: a link, not a regular file"), "{problem}");
 }

@@ -19,6 +19,7 @@ use crate::metric::Metric;
 use crate::reproducibility::Reproduced;
 use crate::scaling::Scaling;
 use crate::shell;
+use crate::transport::Habit;
 
 pub(crate) mod earlier;
 #[cfg(test)]
@@ -469,6 +470,19 @@ pub fn failing_strands<'a>(journal: impl IntoIterator<Item = &'a Entry>) -> BTre
         }
     }
     strands.into_iter().filter_map(|(strand, is_failing)| is_failing.then_some(strand)).collect()
+}
+
+/// Returns the habits of the server that make its responses slow beneath its code, each with the number of trials that
+/// show it, and the remedy.
+pub fn transport_in_words<'a>(journal: impl Iterator<Item = &'a Entry>) -> Vec<String> {
+    let trials = journal.filter(|entry| entry.purpose == Purpose::Trial);
+    let observed: Vec<_> = trials.filter_map(|entry| entry.observed.as_ref()).collect();
+    let in_words = |habit: Habit| {
+        let shown = observed.iter().filter(|observed| observed.transport.contains(&habit)).count();
+        let (what, remedy) = habit.in_words();
+        (0 < shown).then(|| format!("{what} in {shown} of {} trials: {remedy}", observed.len()))
+    };
+    Habit::ALL.into_iter().filter_map(in_words).collect()
 }
 
 /// Returns how many trials were valid, with the numbers of the others: `15 of 18 trials valid; valid, but

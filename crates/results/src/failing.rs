@@ -166,6 +166,25 @@ pub fn of(load: &Load) -> Vec<Failure> {
     failures
 }
 
+/// Returns why requests of a group failed, the most frequent reason first: `404 for 5; timeout for 3`; `None` if
+/// none did.
+pub fn of_group_in_words(group: &Group) -> Option<String> {
+    let mut failures: Vec<Failure> = Requests::of_group(group, "").failures().collect();
+    failures.sort_by_key(|failure| Reverse(failure.count));
+    let further = failures.len().saturating_sub(MOST_LISTED);
+    let in_words = |failure: &Failure| {
+        let what = in_short(&failure.outcome, failure.reason.as_deref());
+        format!("{what} for {}", counted(failure.count))
+    };
+    let more = match further {
+        0 => None,
+        1 => Some("one more kind of failure".to_owned()),
+        n => Some(format!("{n} more kinds of failures")),
+    };
+    let words: Vec<String> = failures.iter().take(MOST_LISTED).map(in_words).chain(more).collect();
+    (!words.is_empty()).then(|| words.join("; "))
+}
+
 /// The requests of a load by their end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tally {

@@ -12,6 +12,7 @@ use crate::little::Little;
 use crate::load::{Load, Pacing};
 use crate::slo;
 use crate::times::Times;
+use crate::transport::Habit;
 
 #[cfg(test)]
 mod tests;
@@ -349,6 +350,10 @@ pub struct Observed {
     /// The use of the connections; absent of closed loops, and of other generators.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<Connections>,
+    /// The habits of the server that make its responses slow beneath its code. Absent without any, and in earlier
+    /// results.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub transport: Vec<Habit>,
     /// True if every SLO of the spec was met; absent if it states none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slo_met: Option<bool>,

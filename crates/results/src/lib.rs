@@ -44,6 +44,7 @@ pub mod shell;
 pub mod slo;
 pub mod speed;
 pub mod times;
+pub mod transport;
 pub mod verdict;
 
 mod version1;

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::journal::{Delivery, Observed, OfLabel};
 
+#[cfg(test)]
+mod tests;
+
 /// A figure of a trial, or of a search.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(try_from = "String", into = "&'static str")]
@@ -243,7 +246,55 @@ impl TryFrom<String> for Metric {
     }
 }
 
+/// A metric of all requests, or of those with a label: `p99`, `login.p99`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Wanted {
+    pub label: Option<String>,
+    pub metric: Metric,
+}
+
+impl From<Metric> for Wanted {
+    fn from(metric: Metric) -> Wanted {
+        Wanted { label: None, metric }
+    }
+}
+
+impl fmt::Display for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.label {
+            Some(label) => write!(f, "{label}.{}", self.metric),
+            None => self.metric.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Wanted {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Wanted, String> {
+        let of_all = match text.parse::<Metric>() {
+            Ok(metric) => return Ok(metric.into()),
+            Err(why) => why,
+        };
+        let of_label = |metric: Metric| {
+            let label = text.strip_suffix(metric.name())?.strip_suffix('.')?;
+            (!label.is_empty()).then(|| Wanted { label: Some(label.to_owned()), metric })
+        };
+        match Metric::ALL.into_iter().find_map(of_label) {
+            Some(wanted) if OfLabel::METRICS.contains(&wanted.metric) => Ok(wanted),
+            Some(Wanted { label, metric }) => {
+                let label = label.unwrap_or_default();
+                Err(format!("there is no {metric} by label; write {label}.p50 or {label}.p99"))
+            }
+            None => Err(format!("{of_all}; p50 and p99 also of a label, for example login.p99")),
+        }
+    }
+}
+
 impl OfLabel {
+    /// The metrics that trials keep by label.
+    pub const METRICS: [Metric; 2] = [Metric::P50, Metric::P99];
+
     /// Returns a percentile of the response time, if it is kept by label.
     pub fn time_ns(&self, metric: Metric) -> Option<u64> {
         match metric {

@@ -62,6 +62,46 @@ pub struct Tick {
     /// The failed requests of the interval by their outcome.
     #[serde(default)]
     pub errors: BTreeMap<String, u64>,
+    /// The requests of the interval by label, in the order of the mix; absent if none has a label.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<Labelled>,
+}
+
+/// The requests with one label that ended in an interval.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Labelled {
+    pub label: String,
+    /// As in [`Tick`], but of requests that count.
+    pub completed_per_s: f64,
+    pub failed: u64,
+    /// The mean response time; absent if no request has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_ns: Option<u64>,
+}
+
+impl Labelled {
+    fn add(&mut self, other: &Labelled) {
+        let (own, others) = (self.completed_per_s, other.completed_per_s);
+        self.mean_ns = match (self.mean_ns, other.mean_ns) {
+            (Some(mean), Some(of_other)) if 0.0 < own + others => {
+                Some(((mean as f64 * own + of_other as f64 * others) / (own + others)) as u64)
+            }
+            (mean, of_other) => mean.or(of_other),
+        };
+        self.completed_per_s += others;
+        self.failed += other.failed;
+    }
+}
+
+/// Adds the figures by label of another generator.
+fn together(mut all: Vec<Labelled>, others: &[Labelled]) -> Vec<Labelled> {
+    for other in others {
+        match all.iter_mut().find(|one| one.label == other.label) {
+            Some(one) => one.add(other),
+            None => all.push(other.clone()),
+        }
+    }
+    all
 }
 
 /// A phase of a load.
@@ -140,6 +180,7 @@ impl Tick {
                 *errors.entry(class.clone()).or_default() += count;
                 errors
             }),
+            labels: together(all.labels, &tick.labels),
         })
     }
 }

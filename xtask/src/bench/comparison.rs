@@ -59,8 +59,19 @@ const WITH_WRK: Row = Row {
     goal: Goal::at_least(1.3, 1.5),
 };
 
+const PLAIN_MIX: &str = "--closed --mix {root}/xtask/src/bench/mix-plain.jsonl";
+
+const WITH_MIX: Row = Row {
+    group: "mix",
+    target: Target::NginxJson,
+    connections: &[64],
+    ours: PLAIN_MIX,
+    theirs: Theirs::Ourselves("--closed"),
+    goal: Goal::None,
+};
+
 /// The comparisons; the first three need only the distribution.
-const ROWS: [Row; 10] = [
+const ROWS: [Row; 13] = [
     WITH_WRK,
     Row { group: "nginx", target: Target::Nginx, goal: Goal::at_least(1.0, 1.15), ..WITH_WRK },
     Row {
@@ -116,6 +127,21 @@ const ROWS: [Row; 10] = [
         theirs: Theirs::Peer(&WRK2),
         goal: Goal::at_least(1.667, 2.0),
         ..WITH_WRK
+    },
+    // What a mix costs, sessions in it, and captures in these.
+    WITH_MIX,
+    Row {
+        group: "sessions",
+        ours: "--closed --mix {root}/xtask/src/bench/mix-sessions.jsonl",
+        theirs: Theirs::Ourselves(PLAIN_MIX),
+        ..WITH_MIX
+    },
+    Row {
+        group: "captures",
+        ours: "--closed --mix {root}/xtask/src/bench/mix-captures.jsonl",
+        theirs: Theirs::Ourselves(PLAIN_MIX),
+        goal: Goal::least(0.6),
+        ..WITH_MIX
     },
     Row {
         group: "io",

@@ -521,3 +521,21 @@ fn pictures_of_another_run_are_found_with_the_remedy() {
         ]
     );
 }
+
+#[test]
+fn a_schema_that_no_page_describes_is_found() {
+    let source = "const SCHEMA: &str = \"benchwright.load/3\";\nconst OLDER: &str = \"benchwright.load/2\";\n";
+    let found = findings("crates/net/src/document.rs", source);
+    let text = "crates/net/src/document.rs:1: `benchwright.load/3` is not in docs/book/results-format.md: \
+                describe its fields there";
+    assert_eq!(found, [text]);
+    let page = |text: &str| {
+        let mut files = ORDER.to_vec();
+        files.push(("crates/net/src/document.rs", source));
+        files.push(("docs/book/results-format.md", text));
+        formats::check(&Tree::of(&files)).len()
+    };
+    assert_eq!(page("| `schema` | text | `benchwright.load/3` |\n"), 0);
+    assert_eq!(page("| `schema` | text | `benchwright.load/2` |\n"), 1, "an older version");
+    assert_eq!(findings("crates/net/src/document/tests.rs", source), [""; 0]);
+}

@@ -12,6 +12,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use results::answer::{failing_in_words, validity_in_words};
 use results::comparison::{Compared, Difference, Shift, Verdict};
 use results::journal::{Entry, Purpose, Status};
+use results::metric::Wanted;
 use results::{Comparison, Metric};
 
 use super::files::{self, Says};
@@ -61,10 +62,10 @@ pub(crate) struct Compare {
     #[arg(long = "b", id = "of_b", value_name = "FILE", num_args = 1.., requires = "of_a", conflicts_with = "b")]
     pub(crate) of_b: Vec<PathBuf>,
     /// The metrics that decide: completed, goodput, p50, p90, p99, p99.9, capacity,
-    /// maximum_throughput; of events delivery_p50, delivery_p90, delivery_p99, delivery_p99.9,
+    /// maximum_throughput; of the requests with a label login.p50, login.p99; of events delivery_p50, delivery_p90, delivery_p99, delivery_p99.9,
     /// delivery_p99.99, lost, duplicated [default: those of the spec, or what its question asks for]
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
-    pub(crate) metrics: Vec<Metric>,
+    pub(crate) metrics: Vec<Wanted>,
     /// The difference that matters [default: that of the spec, or 3%]
     #[arg(long, value_name = "SHARE")]
     pub(crate) margin: Option<Share>,
@@ -85,7 +86,8 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     let Compare { a, b, metrics, margin, .. } = arguments;
     let margin = margin.map(|margin| margin.0);
     if let Some(arms) = arms(arguments)? {
-        let found = files::compare::compare(arms, &arguments.says, metrics, margin)?;
+        let metrics = metrics.iter().map(of_files).collect::<Result<Vec<_>, _>>()?;
+        let found = files::compare::compare(arms, &arguments.says, &metrics, margin)?;
         found.warnings.iter().for_each(|warning| output::error(&format!("! {warning}")));
         return print(arguments, &found.comparison);
     }
@@ -103,7 +105,8 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
         Some(other) => {
             // The version that is judged brings the rule.
             let own = other.resolved.spec.compare.as_ref().or(past.resolved.spec.compare.as_ref());
-            let usual = own.map(|own| own.metrics.clone()).unwrap_or_default();
+            let usual = own.map(|own| own.metrics.iter().copied().map(Wanted::from).collect());
+            let usual: Vec<Wanted> = usual.unwrap_or_default();
             let metrics = if metrics.is_empty() { &usual } else { metrics };
             let margin = margin.or(own.map(|own| own.margin.0.0)).unwrap_or(MARGIN);
             past.compared_with(other, metrics, margin)
@@ -137,6 +140,17 @@ fn print(arguments: &Compare, found: &Comparison) -> Result<Exit, Failure> {
         Verdict::Worse => Exit::No,
         Verdict::Undecided => Exit::NoAnswer,
     })
+}
+
+/// Returns a metric that files can have.
+fn of_files(wanted: &Wanted) -> Result<Metric, Failure> {
+    match wanted.label {
+        None => Ok(wanted.metric),
+        Some(_) => Err(Failure::question(format!(
+            "files of load generators have no figures by label; compare {} instead of {wanted}",
+            wanted.metric
+        ))),
+    }
 }
 
 /// Returns the files of both sides; `None` if directories were named.

@@ -46,16 +46,22 @@ pub(crate) fn report(arguments: &Report) -> Result<Exit, Failure> {
 /// Writes the report of a results directory again and says what it lacks; returns its path, and the exit code that
 /// tells of what it lacks.
 pub(super) fn write(path: &Path) -> Result<(PathBuf, Exit), Failure> {
-    let directory = Directory::open(path).map_err(Failure::question)?;
-    let kept = directory.answer().map_err(Failure::question)?;
     // The report of a run that has not ended, or whose evidence cannot be read any more, shows what is known
     // so far; without a readable spec it shows less.
-    let answer = match Past::read(path) {
-        Ok(past) if kept.is_none() || past.lacks_evidence() => Some(past.answer()),
-        Ok(_) | Err(_) => None,
+    let written = match Past::read(path) {
+        Ok(past) => {
+            let is_preliminary = !past.has_ended() || past.lacks_evidence();
+            let answer = is_preliminary.then(|| past.answer());
+            ::report::write(&past.directory, Some(past.journal), answer)
+        }
+        Err(_) => {
+            let directory = Directory::open(path).map_err(Failure::question)?;
+            directory.answer().map_err(Failure::question)?;
+            ::report::write(&directory, None, None)
+        }
     };
     let Written { path: page, unread, problems, lacks_evidence } =
-        ::report::write(&directory, answer).map_err(Failure::question)?;
+        written.map_err(Failure::question)?;
     let name = path.display().to_string();
     unread::lines(&name, &unread).iter().for_each(|line| output::error(line));
     problems.iter().for_each(|problem| output::error(&format!("! not shown: {problem}")));

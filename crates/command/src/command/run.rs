@@ -231,7 +231,7 @@ pub(super) fn conclude(ended: Result<Ended, lab::Error>, json: bool) -> Result<E
 fn report(ended: &Ended) -> Result<String, results::directory::Error> {
     let results = Directory::open(&ended.directory)?;
     let Written { path, unread, problems, .. } =
-        ::report::write(&results, Some(ended.answer.clone()))?;
+        ::report::write(&results, None, Some(ended.answer.clone()))?;
     unread::lines(&shown(&ended.directory), &unread).iter().for_each(|line| output::error(line));
     problems.iter().for_each(|problem| output::error(&format!("! not shown: {problem}")));
     let name = path.strip_prefix(results.path()).unwrap_or(&path);

@@ -22,12 +22,16 @@ use results::said::{Phase, Quantiles};
 
 use super::*;
 
+use labels::by_label;
+
+mod labels;
+
 const WIDE: (u16, u16) = (120, 30);
 const USUAL: (u16, u16) = (80, 24);
 const SMALL: (u16, u16) = (40, 10);
 
 /// Every state with the size in which it is tested.
-const SCENES: [(&str, (u16, u16)); 14] = [
+const SCENES: [(&str, (u16, u16)); 16] = [
     ("deploy", USUAL),
     ("opening", USUAL),
     ("warm-up", USUAL),
@@ -42,6 +46,8 @@ const SCENES: [(&str, (u16, u16)); 14] = [
     ("quitting", USUAL),
     ("help", USUAL),
     ("load", USUAL),
+    ("labels", USUAL),
+    ("labels of a load", USUAL),
 ];
 
 fn at(seconds: u64) -> Instant {
@@ -93,6 +99,7 @@ fn tick(phase: Phase, elapsed_s: f64) -> Tick {
         in_flight: Some(212),
         failed: 2,
         errors: BTreeMap::from([("timeout".to_owned(), 1), ("reset".to_owned(), 1)]),
+        labels: Vec::new(),
     }
 }
 
@@ -196,6 +203,10 @@ fn draw(scene: &str, frame: &mut Frame<'_>) {
             begin(&mut view);
             ticked(&mut view);
         }
+        "labels" => {
+            begin(&mut view);
+            view.fold(&Happened::Tick { trial: &trial, tick: by_label(1.0) }, at(40));
+        }
         "between" => {}
         "waiting" => view.fold(&Happened::Stage(Stage::WaitForCalm), at(30)),
         "paused" => {
@@ -225,6 +236,13 @@ fn draw(scene: &str, frame: &mut Frame<'_>) {
             let mut single = Single::new(common, headline, vec![1], times, at(30));
             (1..=7).for_each(|second| single.add(tick(Phase::Measurement, f64::from(second))));
             assert!(single.common().key('l'));
+            return single.draw(frame, at(42));
+        }
+        "labels of a load" => {
+            let (common, headline) = (Common::new(true), "http://127.0.0.1:8080/".to_owned());
+            let times = (Nanos::from_secs(10), Nanos::SECOND);
+            let mut single = Single::new(common, headline, vec![1], times, at(30));
+            (1..=7).for_each(|second| single.add(by_label(f64::from(second))));
             return single.draw(frame, at(42));
         }
         unknown => panic!("there is no scene {unknown}"),

@@ -112,9 +112,8 @@ pub fn create(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Fails if [`create`] or [`replace`] will, with the remedy: before work whose result would be lost. It is the one
-/// check for every option that names a file to write.
-pub fn check_place(path: &Path) -> io::Result<()> {
+/// Fails if [`create`] or [`replace`] will, with the remedy.
+pub(super) fn check_place(path: &Path) -> io::Result<()> {
     match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => {
             return Err(io::Error::other("it is a folder; name a file in it"));

@@ -32,15 +32,20 @@ fn a_place_for_a_file_is_refused_with_the_remedy_before_there_is_anything_to_wri
                 .to_owned(),
         ),
     ] {
-        for refused in [check_place(&path).unwrap_err(), create(&path).map(drop).unwrap_err()] {
+        let refused = check_place("--json", &path).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            format!("--json {}", path.display()),
+            "it names its option"
+        );
+        for refused in [refused.root_cause().to_string(), create(&path).unwrap_err().to_string()] {
             // Without rights it is refused by them.
-            let refused =
-                refused.to_string().replace("you may not write there", "no file can be made there");
+            let refused = refused.replace("you may not write there", "no file can be made there");
             assert_eq!(refused, why, "{}", path.display());
         }
     }
     for path in [at("new"), at("file"), "/dev/null".into(), "new.html".into()] {
-        check_place(&path).unwrap();
+        check_place("--json", &path).unwrap();
     }
     assert_eq!(std::fs::read(at("file")).unwrap(), b"old");
     assert_eq!(

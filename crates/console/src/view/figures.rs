@@ -11,12 +11,18 @@ use ratatui::text::Line;
 use ratatui::widgets::Sparkline;
 use results::Tick;
 use results::failing;
-use results::said::{Phase, Quantiles};
+use results::said::{Labelled, Phase, Quantiles};
 
 use super::look::{Common, SPANS, Scale, Tone};
 
 /// The width of a figure with its name, to the left of its chart.
 const NAMED: u16 = 24;
+/// The widths of the columns of the figures by label.
+const LABEL: usize = 14;
+const RATE: usize = 11;
+const MEAN: usize = 9;
+/// The rows that are too few for a chart beside the figures by label.
+const FEW: usize = 3;
 /// The highest bar of a chart.
 const TOP: f64 = 1000.0;
 
@@ -32,6 +38,8 @@ pub struct Figures {
     last: Option<Tick>,
     failed: u64,
     errors: BTreeMap<String, u64>,
+    /// The failed requests so far by label.
+    failed_by_label: BTreeMap<String, u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +58,9 @@ impl Figures {
         self.failed += tick.failed;
         for (class, count) in &tick.errors {
             *self.errors.entry(class.clone()).or_default() += count;
+        }
+        for of in tick.labels.iter().filter(|of| 0 < of.failed) {
+            *self.failed_by_label.entry(of.label.clone()).or_default() += of.failed;
         }
         self.samples.push_back(Sample {
             offered: tick.offered_per_s.or(tick.asked_per_s),
@@ -131,7 +142,47 @@ impl Figures {
             let Some(row) = rows.pop_front() else { return };
             frame.render_widget(named(name, &value).style(common.style(tone)), row);
         }
+        self.labels(frame, &mut rows, tick, common);
         self.chart(frame, rows, &samples, common);
+    }
+
+    /// Draws the figures of the last interval by label, those with the most requests first, in half of the rows that
+    /// are left; in the few of a small terminal instead of a chart.
+    fn labels(
+        &self,
+        frame: &mut Frame<'_>,
+        rows: &mut VecDeque<Rect>,
+        tick: &Tick,
+        common: &Common,
+    ) {
+        let mut labels: Vec<&Labelled> = tick.labels.iter().collect();
+        let room = (rows.len() / 2).max(rows.len().min(FEW)).saturating_sub(1);
+        if labels.is_empty() || room == 0 {
+            return;
+        }
+        labels.sort_by(|a, b| b.completed_per_s.total_cmp(&a.completed_per_s));
+        let is_all = labels.len() <= room;
+        let shown = if is_all { labels.len() } else { room - 1 };
+        let heading = format!("{:LABEL$}{:>RATE$}{:>MEAN$}", "label", "completed", "mean");
+        let mut lines = vec![Line::from(common.span_of(heading, Tone::Faint))];
+        for of in &labels[..shown] {
+            let name: String = of.label.chars().take(LABEL - 1).collect();
+            let rate = format!("{}/s", grouped(of.completed_per_s));
+            let mut line =
+                Line::from(format!("{name:LABEL$}{rate:>RATE$}{:>MEAN$}", time(of.mean_ns)));
+            if let Some(failed) = self.failed_by_label.get(&of.label) {
+                line.push_span(common.span_of(format!("  {} failed", count(*failed)), Tone::Bad));
+            }
+            lines.push(line);
+        }
+        if !is_all {
+            let further = format!("and {} more labels", labels.len() - shown);
+            lines.push(Line::from(common.span_of(further, Tone::Faint)));
+        }
+        for line in lines {
+            let Some(row) = rows.pop_front() else { return };
+            frame.render_widget(line, row);
+        }
     }
 
     /// Draws the p99 over time in the rows that are left.

@@ -8,6 +8,8 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Paragraph};
 
+use crate::output::{self, Stream};
+
 /// The state that every view has.
 #[derive(Clone, Debug)]
 pub struct Common {
@@ -37,10 +39,9 @@ pub enum Scale {
 }
 
 impl Common {
-    /// `NO_COLOR`, if it is not empty, asks for a view without colours.
+    /// The terminal and the user say whether the view has colours.
     pub fn from_environment() -> Common {
-        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        Common::new(!no_color)
+        Common::new(output::has_colours(Stream::Stderr))
     }
 
     pub fn new(has_colours: bool) -> Common {

@@ -46,24 +46,25 @@ fn write(joined: &Joined, text: &mut String) -> std::fmt::Result {
         writeln!(text, "{} arrivals of other events", counted(joined.events.unknown))?;
     }
     let mut rows = Vec::new();
+    let since_sent = "the same from sending on";
     let mut add = |name, times: &Option<Times>, note| {
         rows.extend(times.as_ref().map(|times| Row::of(name, times, note)));
     };
     let events = &joined.events;
     add("publish", &events.publish_time, "from the intended start to acceptance");
-    add("", &events.publish_time_since_sent, "the same from sending on");
+    add(" sent", &events.publish_time_since_sent, since_sent);
     rows.extend(delivery(events));
     let mut add = |name, times: &Option<Times>, note| {
         rows.extend(times.as_ref().map(|times| Row::of(name, times, note)));
     };
-    add("", &events.delivery_time_since_sent, "the same from sending on");
+    add(" sent", &events.delivery_time_since_sent, since_sent);
     let mut add = |name, times: &Option<ByClocks>, note| {
         rows.extend(times.as_ref().map(|times| by_clocks(name, times, note)));
     };
     add("delivery", &joined.delivery_by_clocks, FROM_INTENDED);
-    add("", &joined.delivery_since_sent_by_clocks, "the same from sending on");
+    add(" sent", &joined.delivery_since_sent_by_clocks, since_sent);
     if !rows.is_empty() {
-        table(&rows, text)?;
+        table(&rows, &[], text)?;
     }
     writeln!(text)?;
     let refused = [

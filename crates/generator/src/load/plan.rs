@@ -18,13 +18,17 @@ use crate::options::Load;
 use crate::plan::{congestion_control, kernel_timestamps, pools, provide_files};
 use crate::target::Target;
 
+#[cfg(test)]
+mod tests;
+
 /// The requests that one shard can be expected to start in a second, with a CPU of its own and
 /// without a script.
 const REQUESTS_OF_A_SHARD: f64 = 20_000.0;
 /// The longest time of a load that has only a number of requests as its end.
 const LONGEST_LOAD: Nanos = Nanos::from_secs(24 * 3600);
 
-pub(super) fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
+/// `requests` is the mean number of requests that an arrival brings.
+pub(super) fn plan(arguments: &Load, targets: &[Target], requests: f64) -> Result<Plan, Failure> {
     let pacing = pacing(arguments)?;
     if arguments.until_missed && 1 < arguments.part.of() {
         return Err(Failure::question(
@@ -44,7 +48,7 @@ pub(super) fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure
     }
     let before = share(arguments, arguments.part.before(connections) as usize) * targets.len();
     provide_files(each.saturating_mul(targets.len()), "--connections")?;
-    let cpus = cpus(arguments, &pacing, each).map_err(Failure::question)?;
+    let cpus = cpus(arguments, &pacing, each, requests).map_err(Failure::question)?;
     let of_each = arguments.script_threads.map_or(cpus.len(), |threads| threads as usize);
     if each < of_each {
         return Err(Failure::question(format!(
@@ -172,11 +176,16 @@ fn positive(length: Nanos, flag: &str) -> Result<Nanos, Failure> {
 
 /// Returns the CPU of each shard. An open loop gets as many shards as its rate needs: a shard that
 /// is not needed would spin and only take CPU from the target.
-fn cpus(arguments: &Load, pacing: &Pacing, connections: usize) -> Result<Vec<Option<u32>>, String> {
+fn cpus(
+    arguments: &Load,
+    pacing: &Pacing,
+    connections: usize,
+    requests: f64,
+) -> Result<Vec<Option<u32>>, String> {
     let allowed = arguments.pin.of(cores::allowed())?;
     let wanted = match (arguments.shards, pacing) {
         (Some(shards), _) => shards as usize,
-        (None, Pacing::Open { load, .. }) => shards_for(load, arguments),
+        (None, Pacing::Open { load, .. }) => shards_for(load, arguments, requests),
         (None, Pacing::Closed { .. }) => allowed.len(),
     };
     let most = if arguments.shards.is_some() { wanted } else { allowed.len() };
@@ -188,8 +197,9 @@ fn cpus(arguments: &Load, pacing: &Pacing, connections: usize) -> Result<Vec<Opt
     arguments.pin.place(shards, &allowed)
 }
 
-fn shards_for(load: &Offered, arguments: &Load) -> usize {
+/// Returns the number of shards that a load needs, whose arrivals bring so many requests each.
+fn shards_for(load: &Offered, arguments: &Load, requests: f64) -> usize {
     let targets = if arguments.per_target { arguments.urls.len() as f64 } else { 1.0 };
-    let rate = load.highest_rate() * targets / f64::from(arguments.part.of());
+    let rate = requests * load.highest_rate() * targets / f64::from(arguments.part.of());
     (rate / REQUESTS_OF_A_SHARD).ceil() as usize
 }

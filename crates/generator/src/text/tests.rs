@@ -41,18 +41,21 @@ fn one_screen_has_the_rates_the_times_and_the_verdict() {
     check(
         &load(),
         expect![[r#"
-        asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
+            asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
 
-                          p50         p90         p99       p99.9      p99.99         max
-        response      1.05 ms     1.05 ms     20.0 ms     20.0 ms   (20.0 ms)     20.0 ms   counted from the intended start
-        service       1.04 ms     1.04 ms     19.0 ms     19.0 ms   (19.0 ms)     19.0 ms   counted from the sending
-        lateness      1.20 µs     1.20 µs      900 µs      900 µs    (900 µs)      900 µs   the generator's own part
+                              p50        p90        p99      p99.9     p99.99        max
+            response      1.05 ms    1.05 ms    20.0 ms    20.0 ms  (20.0 ms)    20.0 ms
+            service       1.04 ms    1.04 ms    19.0 ms    19.0 ms  (19.0 ms)    19.0 ms
+            lateness      1.20 µs    1.20 µs     900 µs     900 µs   (900 µs)     900 µs
+            response: from the intended start · service: from sending · lateness: our own
+              offered: what came due of the asked rate · (…): fewer than 10 beyond it
 
-        http://127.0.0.1:8080/   offered 2,000/s · completed 2,000/s · p99 20.0 ms · 0 failed
-        http://127.0.0.1:8081/   offered 2,000/s · completed 2,000/s · p99 20.0 ms · 0 failed
+            target                          offered   completed                p99    failed
+            http://127.0.0.1:8080/          2,000/s     2,000/s            20.0 ms         0
+            http://127.0.0.1:8081/          2,000/s     2,000/s            20.0 ms         0
 
-        valid. p99.9 rests on 20 requests: run 50.0 s for 100.
-    "#]],
+            valid. p99.9 rests on 20 requests: run 50.0 s for 100.
+        "#]],
     );
 }
 
@@ -70,13 +73,20 @@ fn a_quantile_with_much_lateness_is_an_interval() {
         expect![[r#"
             asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
 
-                              p50         p90             p99           p99.9            p99.99         max
-            response      1.05 ms     1.05 ms  1.04 … 20.0 ms  12.0 … 20.0 ms  (12.0 … 20.0 ms)     20.0 ms   counted from the intended start
-            service       1.04 ms     1.04 ms         19.0 ms         19.0 ms         (19.0 ms)     19.0 ms   counted from the sending
-            lateness      1.20 µs     1.20 µs          900 µs          900 µs          (900 µs)      900 µs   the generator's own part
+                              p50        p90        p99      p99.9     p99.99        max
+            response      1.05 ms    1.05 ms    20.0 ms    20.0 ms  (20.0 ms)    20.0 ms
+             at least                           1.04 ms    12.0 ms  (12.0 ms)
+            service       1.04 ms    1.04 ms    19.0 ms    19.0 ms  (19.0 ms)    19.0 ms
+            lateness      1.20 µs    1.20 µs     900 µs     900 µs   (900 µs)     900 µs
+            response: from the intended start
+              at least: without our part: the target's own is between both
+              service: from sending · lateness: our own
+              offered: what came due of the asked rate · (…): fewer than 10 beyond it
 
-            http://127.0.0.1:8080/   offered 2,000/s · completed 2,000/s · p99 1.04 … 20.0 ms · 0 failed
-            http://127.0.0.1:8081/   offered 2,000/s · completed 2,000/s · p99 20.0 ms · 0 failed
+            target                          offered   completed                p99    failed
+            http://127.0.0.1:8080/          2,000/s     2,000/s     1.04 … 20.0 ms         0
+            http://127.0.0.1:8081/          2,000/s     2,000/s            20.0 ms         0
+            a … b: without and with our lateness; the target's own is between
 
             valid. p99.9 rests on 20 requests: run 50.0 s for 100.
         "#]],
@@ -92,16 +102,19 @@ fn quantiles_of_an_overloaded_target_are_lower_bounds() {
     check(
         &load,
         expect![[r#"
-        asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
+            asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
 
-                          p50         p90         p99       p99.9      p99.99         max
-        response      1.05 ms     1.05 ms     20.0 ms     20.0 ms   (20.0 ms)     20.0 ms   counted from the intended start; lower bounds
-        service       1.04 ms     1.04 ms     19.0 ms     19.0 ms   (19.0 ms)     19.0 ms   counted from the sending; lower bounds
-        lateness      1.20 µs     1.20 µs      900 µs      900 µs    (900 µs)      900 µs   the generator's own part
+                              p50        p90        p99      p99.9     p99.99        max
+            response      1.05 ms    1.05 ms    20.0 ms    20.0 ms  (20.0 ms)    20.0 ms
+            service       1.04 ms    1.04 ms    19.0 ms    19.0 ms  (19.0 ms)    19.0 ms
+            lateness      1.20 µs    1.20 µs     900 µs     900 µs   (900 µs)     900 µs
+            response: from the intended start, lower bounds
+              service: from sending, lower bounds · lateness: our own
+              offered: what came due of the asked rate · (…): fewer than 10 beyond it
 
-        found: overloaded: the backlog reached its bound
-        valid. p99.9 rests on 20 requests: run 50.0 s for 100.
-    "#]],
+            found: overloaded: the backlog reached its bound
+            valid. p99.9 rests on 20 requests: run 50.0 s for 100.
+        "#]],
     );
 }
 
@@ -124,33 +137,37 @@ fn failures_come_first_and_a_failing_service_is_not_just_valid() {
     check(
         &load,
         expect![[r#"
-        failed: 404 for 3,000 of 20,000 requests to /fast/; timeout for 20 of 20,000 requests to /fast/
-        asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
+            failed: 404 for 3,000 of 20,000 requests to /fast/; timeout for 20 of 20,000 requests to /fast/
+            asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
 
-                          p50         p90         p99       p99.9      p99.99         max
-        response      1.05 ms     1.05 ms     20.0 ms     20.0 ms   (20.0 ms)     20.0 ms   counted from the intended start
-        service       1.04 ms     1.04 ms     19.0 ms     19.0 ms   (19.0 ms)     19.0 ms   counted from the sending
-        lateness      1.20 µs     1.20 µs      900 µs      900 µs    (900 µs)      900 µs   the generator's own part
+                              p50        p90        p99      p99.9     p99.99        max
+            response      1.05 ms    1.05 ms    20.0 ms    20.0 ms  (20.0 ms)    20.0 ms
+            service       1.04 ms    1.04 ms    19.0 ms    19.0 ms  (19.0 ms)    19.0 ms
+            lateness      1.20 µs    1.20 µs     900 µs     900 µs   (900 µs)     900 µs
+            response: from the intended start · service: from sending · lateness: our own
+              offered: what came due of the asked rate · (…): fewer than 10 beyond it
 
-        valid measurement of a failing service. p99.9 rests on 20 requests: run 50.0 s for 100.
-    "#]],
+            valid measurement of a failing service. p99.9 rests on 20 requests: run 50.0 s for 100.
+        "#]],
     );
     failing(&mut load, 19_000, 0);
     check(
         &load,
         expect![[r#"
-        failed: 404 for 19,000 of 20,000 requests to /fast/
-        asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
+            failed: 404 for 19,000 of 20,000 requests to /fast/
+            asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
 
-        mostly times of failures: 19,000 of 20,000 requests failed
-                          p50         p90         p99       p99.9      p99.99         max
-        response      1.05 ms     1.05 ms     20.0 ms     20.0 ms   (20.0 ms)     20.0 ms   counted from the intended start
-        service       1.04 ms     1.04 ms     19.0 ms     19.0 ms   (19.0 ms)     19.0 ms   counted from the sending
-        lateness      1.20 µs     1.20 µs      900 µs      900 µs    (900 µs)      900 µs   the generator's own part
+            mostly times of failures: 19,000 of 20,000 requests failed
+                              p50        p90        p99      p99.9     p99.99        max
+            response      1.05 ms    1.05 ms    20.0 ms    20.0 ms  (20.0 ms)    20.0 ms
+            service       1.04 ms    1.04 ms    19.0 ms    19.0 ms  (19.0 ms)    19.0 ms
+            lateness      1.20 µs    1.20 µs     900 µs     900 µs   (900 µs)     900 µs
+            response: from the intended start · service: from sending · lateness: our own
+              offered: what came due of the asked rate · (…): fewer than 10 beyond it
 
-        fails: 1,000 of 20,000 requests succeeded, fewer than half; see what was asked and what the service answers, or allow so many by --slo 'failures<=95%'
-        valid measurement of a failing service. p99.9 rests on 20 requests: run 50.0 s for 100.
-    "#]],
+            fails: 1,000 of 20,000 requests succeeded, fewer than half; see what was asked and what the service answers, or allow so many by --slo 'failures<=95%'
+            valid measurement of a failing service. p99.9 rests on 20 requests: run 50.0 s for 100.
+        "#]],
     );
     let slo = "failures<=99%".parse().unwrap();
     load.slo = results::verdict::judge(&[slo], &load.total);
@@ -170,17 +187,20 @@ fn operations_and_batches_are_shown_where_there_are_any() {
     check(
         &load,
         expect![[r#"
-        asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
-        operations 200,000/s · 1,999,000 ok · 1,000 status
+            asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
+            operations 200,000/s · 1,999,000 ok · 1,000 status
 
-                          p50         p90         p99       p99.9      p99.99         max
-        response      1.05 ms     1.05 ms     20.0 ms     20.0 ms   (20.0 ms)     20.0 ms   counted from the intended start
-        service       1.04 ms     1.04 ms     19.0 ms     19.0 ms   (19.0 ms)     19.0 ms   counted from the sending
-        batched       1.20 µs     1.20 µs      900 µs      900 µs    (900 µs)      900 µs   the wait to be sent with others, if any
-        lateness      1.20 µs     1.20 µs      900 µs      900 µs    (900 µs)      900 µs   the generator's own part
+                              p50        p90        p99      p99.9     p99.99        max
+            response      1.05 ms    1.05 ms    20.0 ms    20.0 ms  (20.0 ms)    20.0 ms
+            service       1.04 ms    1.04 ms    19.0 ms    19.0 ms  (19.0 ms)    19.0 ms
+            batched       1.20 µs    1.20 µs     900 µs     900 µs   (900 µs)     900 µs
+            lateness      1.20 µs    1.20 µs     900 µs     900 µs   (900 µs)     900 µs
+            response: from the intended start · service: from sending
+              batched: the wait to be sent with others, if any · lateness: our own
+              offered: what came due of the asked rate · (…): fewer than 10 beyond it
 
-        valid. p99.9 rests on 20 requests: run 50.0 s for 100.
-    "#]],
+            valid. p99.9 rests on 20 requests: run 50.0 s for 100.
+        "#]],
     );
 }
 
@@ -197,16 +217,18 @@ fn waits_without_a_response_are_not_shown_as_times_of_responses() {
     check(
         &load,
         expect![[r#"
-        asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
+            asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
 
-        mostly waits without a response: 20,000 of 20,000 requests had none when the load ended, so these times are lower bounds
-                          p50         p90         p99       p99.9      p99.99         max
-        response      1.05 ms     1.05 ms     20.0 ms     20.0 ms   (20.0 ms)     20.0 ms   counted from the intended start
-        service       1.04 ms     1.04 ms     19.0 ms     19.0 ms   (19.0 ms)     19.0 ms   counted from the sending
-        lateness      1.20 µs     1.20 µs      900 µs      900 µs    (900 µs)      900 µs   the generator's own part
+            mostly waits without a response: 20,000 of 20,000 requests had none when the load ended, so these times are lower bounds
+                              p50        p90        p99      p99.9     p99.99        max
+            response      1.05 ms    1.05 ms    20.0 ms    20.0 ms  (20.0 ms)    20.0 ms
+            service       1.04 ms    1.04 ms    19.0 ms    19.0 ms  (19.0 ms)    19.0 ms
+            lateness      1.20 µs    1.20 µs     900 µs     900 µs   (900 µs)     900 µs
+            response: from the intended start · service: from sending · lateness: our own
+              offered: what came due of the asked rate · (…): fewer than 10 beyond it
 
-        not valid: nothing was measured: none had a response.
-    "#]],
+            not valid: nothing was measured: none had a response.
+        "#]],
     );
 }
 
@@ -272,22 +294,144 @@ fn sessions_and_labels_have_lines_of_their_own() {
     check(
         &load,
         expect![[r#"
-        offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
-        sessions asked 1,000/s · 10,000 started · 9,985 complete · 10 ended by a failure · 5 unfinished · p50 1.05 ms · p99 20.0 ms
-          8 ended at `login`: capture, token from json:/token: not in the response
-          2 ended before a request: cut off
-        arrivals are sessions: a first step counts from its intended start, each later one from the response before it and the think time
+            offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
+            sessions asked 1,000/s · 10,000 started · 9,985 complete · 10 ended by a failure
+              5 unfinished · p50 1.05 ms · p99 20.0 ms
+              8 ended at `login`: capture, token from json:/token: not in the response
+              2 ended before a request: cut off
+            arrivals are sessions: a first step counts from its intended start, each later
+              one from the response before it and the think time
 
-                          p50         p90         p99       p99.9      p99.99         max
-        response      1.05 ms     1.05 ms     20.0 ms     20.0 ms   (20.0 ms)     20.0 ms   counted from the intended start
-        service       1.04 ms     1.04 ms     19.0 ms     19.0 ms   (19.0 ms)     19.0 ms   counted from the sending
-        lateness      1.20 µs     1.20 µs      900 µs      900 µs    (900 µs)      900 µs   the generator's own part
+                              p50        p90        p99      p99.9     p99.99        max
+            response      1.05 ms    1.05 ms    20.0 ms    20.0 ms  (20.0 ms)    20.0 ms
+            service       1.04 ms    1.04 ms    19.0 ms    19.0 ms  (19.0 ms)    19.0 ms
+            lateness      1.20 µs    1.20 µs     900 µs     900 µs   (900 µs)     900 µs
+            response: from the intended start · service: from sending · lateness: our own
+              offered: what came due · (…): fewer than 10 beyond it
+
+            label                            completed    failed          p50          p99
+            GET /a/very/long/path/that/h…       10,000         8      1.05 ms      20.0 ms
+            login                               10,000         8      1.05 ms      20.0 ms
+
+            valid. p99.9 rests on 20 requests: run 50.0 s for 100.
+        "#]],
+    );
+}
+
+#[test]
+fn statuses_and_the_reasons_by_label_are_on_the_first_screen() {
+    let mut load = load();
+    load.targets.truncate(1);
+    let statuses = [("200", 16_982), ("404", 3_000), ("503", 18)];
+    load.total.statuses = statuses.map(|(status, count)| (status.to_owned(), count)).into();
+    let group = |failed: u64, reasons: &[(&str, u64)], outcomes: &[(&str, u64)]| {
+        let owned = |counts: &[(&str, u64)]| -> BTreeMap<String, u64> {
+            counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
+        };
+        Group {
+            completed: 10_000,
+            failed,
+            outcomes: owned(outcomes),
+            reasons: owned(reasons),
+            response_time: load.total.response_time.clone(),
+            service_time: None,
+        }
+    };
+    let reasons = [("status: 404", 3_000), ("status: 503", 18), ("check: body~\"ok\"", 2)];
+    let outcomes = [("ok", 6_975), ("status", 3_018), ("check", 2), ("timeout", 5)];
+    let failing = group(3_025, &reasons, &outcomes);
+    let fine = group(0, &[], &[("ok", 10_000)]);
+    load.labels = [("login", failing), ("items", fine)].map(|(n, g)| (n.to_owned(), g)).into();
+    check(
+        &load,
+        expect![[r#"
+        failed: 404 for 3,000 of 10,000 requests `login`; 503 for 18 of 10,000 requests `login`; timeout for 5 of 10,000 requests `login`; and one more kind of failure
+        asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
+        statuses 200: 16,982 · 404: 3,000 · 503: 18
+
+                          p50        p90        p99      p99.9     p99.99        max
+        response      1.05 ms    1.05 ms    20.0 ms    20.0 ms  (20.0 ms)    20.0 ms
+        service       1.04 ms    1.04 ms    19.0 ms    19.0 ms  (19.0 ms)    19.0 ms
+        lateness      1.20 µs    1.20 µs     900 µs     900 µs   (900 µs)     900 µs
+        response: from the intended start · service: from sending · lateness: our own
+          offered: what came due of the asked rate · (…): fewer than 10 beyond it
 
         label                            completed    failed          p50          p99
-        GET /a/very/long/path/that/h…       10,000         8      1.05 ms      20.0 ms
-        login                               10,000         8      1.05 ms      20.0 ms
+        items                               10,000         0      1.05 ms      20.0 ms
+        login                               10,000     3,025      1.05 ms      20.0 ms
+          404 for 3,000; 503 for 18; timeout for 5; one more kind of failure
 
         valid. p99.9 rests on 20 requests: run 50.0 s for 100.
     "#]],
     );
+    // The most frequent of many statuses.
+    load.labels.clear();
+    load.total.statuses = (200..220).map(|status| (status.to_string(), status)).collect();
+    let text = of(&load);
+    let (_, lines) = text.split_once("statuses").unwrap();
+    let (lines, _) = lines.split_once("\n\n").unwrap();
+    expect![[r#"
+         212: 212 · 213: 213 · 214: 214 · 215: 215 · 216: 216 · 217: 217
+          218: 218 · 219: 219 · 12 more, which --json has"#]]
+    .assert_eq(lines);
+}
+
+/// Sentences are broken at the width of a terminal, by whoever prints them.
+#[test]
+fn no_line_with_columns_is_wider_than_80() {
+    let mut load = load();
+    load.arrivals = Some(Arrivals::Requests);
+    let mut slow = Histogram::new();
+    (0..5_000).for_each(|n| slow.record(Nanos(305_123 + 19_999_999 * n)));
+    let mut less = Histogram::new();
+    (0..5_000).for_each(|n| less.record(Nanos(123 + 12_222_222 * n)));
+    let total = &mut load.total;
+    (total.response_time, total.response_time_less_lateness) = (Times::of(&slow), Times::of(&less));
+    total.service_time = Times::of(&slow);
+    total.batch_delay = Times::of(&slow);
+    total.lateness = Times::of(&slow);
+    total.tls_time = Times::of(&slow);
+    total.tls = Some(results::load::Tls {
+        handshakes: 1_000_000,
+        resumed_share: 0.123,
+        version: "TLS 1.3".to_owned(),
+        cipher: "TLS13_CHACHA20_POLY1305_SHA256".to_owned(),
+    });
+    total.operations = Some(results::load::Operations {
+        count: 2_000_000_000,
+        completed_per_s: 200_000_000.0,
+        outcomes: ["ok", "status", "timeout", "reset", "malformed", "check", "dropped"]
+            .map(|name| (name.to_owned(), 1_999_000_000))
+            .into(),
+    });
+    (total.rates_per_s.asked, total.rates_per_s.offered) = (Some(12_345_678.0), 12_345_678.0);
+    (total.rates_per_s.completed, total.counts.intended) = (12_345_678.0, 1_234_567_890);
+    load.generator.generator_bound = Some(true);
+    load.events = Some(Events {
+        accepted: 123_456_789,
+        delivered: 123_456_789,
+        lost: 123_456_789,
+        duplicated: 123_456_789,
+        publish_time: Times::of(&slow),
+        delivery_time: Times::of(&slow),
+        lost_time_at_least: Times::of(&slow),
+        ..Events::default()
+    });
+    let target = Target { part: load.total.clone(), ..load.targets[0].clone() };
+    let url = "https://a-long-name.of-a-service.example:8443/with/a/path".to_owned();
+    load.targets = vec![target.clone(), Target { url, ..target }];
+    let outcomes = [("status".to_owned(), 9_000_000), ("timeout".to_owned(), 1_000_000)].into();
+    let why = "a reason that is much longer than the line, as those of scripts and checks may be";
+    let group = Group {
+        completed: 1_000_000_000,
+        failed: 100_000_000,
+        outcomes,
+        reasons: [(format!("status: {why}"), 9_000_000)].into(),
+        response_time: load.total.response_time.clone(),
+        service_time: None,
+    };
+    load.labels = [("a label that is longer than its column".to_owned(), group)].into();
+    let text = of(&load);
+    let wide: Vec<&str> = text.lines().filter(|line| 80 < line.chars().count()).collect();
+    assert!(wide.iter().all(|line| line.starts_with("failed:")), "{wide:#?}\n{text}");
 }

@@ -4,7 +4,7 @@ use expect_test::expect;
 use results::answer;
 use results::comparison::Verdict;
 use results::doctor::{Doctor, Fingerprint};
-use results::journal::Delivery;
+use results::journal::{Delivery, OfLabel};
 use results::{Answer, Directory};
 
 use super::*;
@@ -124,7 +124,7 @@ fn a_percentile_among_lost_events_is_compared_as_the_bound_that_it_is() {
                 ..Delivery::default()
             });
         }
-        let found = past.compared(&[Metric::DeliveryP99], None).unwrap();
+        let found = past.compared(&[Metric::DeliveryP99.into()], None).unwrap();
         let found = &found.metrics[0];
         (found.verdict, found.effect, in_words(found))
     };
@@ -137,6 +137,38 @@ fn a_percentile_among_lost_events_is_compared_as_the_bound_that_it_is() {
     assert_eq!(verdict, Verdict::Undecided);
     assert!(words.ends_with("how long these took decides: compare `lost`"), "{words}");
     assert!(matches!(with(0, 0).1, Some(ratio) if (ratio - 1.0).abs() < 1e-6));
+}
+
+/// The slower label hides in all requests, of which it is a few.
+#[test]
+fn a_metric_of_a_label_decides() {
+    let mut past = crate::for_tests::ran(&versions(
+        "1ms",
+        "repeat: {trials: 10, order: {blocks: 4}}\ncompare: {metrics: [p99]}",
+    ));
+    for (entry, n) in past.journal.iter_mut().zip(1..) {
+        let factor = if entry.cell.as_deref() == Some("version=old") { 1.0 } else { 1.2 };
+        let label = |label: &str, ms: f64| OfLabel {
+            label: label.to_owned(),
+            p99_ns: Some((1e6 * ms) as u64 + n),
+            ..OfLabel::default()
+        };
+        let labels = vec![label("login", 5.0 * factor), label("search", 5.0)];
+        entry.observed.as_mut().unwrap().labels = labels;
+    }
+    let verdicts = |metrics: &str| {
+        let metrics: Vec<Wanted> = metrics.split(',').map(|text| text.parse().unwrap()).collect();
+        let found = past.compared(&metrics, None)?;
+        let each = found.metrics.iter();
+        Ok(each.map(|one| (one.of.label.clone().unwrap(), one.verdict)).collect::<Vec<_>>())
+    };
+    let (login, search) = ("login".to_owned(), "search".to_owned());
+    assert_eq!(
+        verdicts("login.p99,search.p99").map_err(|error: crate::Error| error.to_string()),
+        Ok(vec![(login, Verdict::Worse), (search, Verdict::Equivalent)])
+    );
+    expect!["no request has the label `logout`; write one of login, search"]
+        .assert_eq(&verdicts("logout.p99").unwrap_err().to_string());
 }
 
 /// In turn, each turn is a block; one after the other, all trials are one block, and a drift would

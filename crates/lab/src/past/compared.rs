@@ -1,7 +1,10 @@
 //! Comparisons of runs that have ended.
 
+use std::collections::BTreeSet;
+
+use results::Comparison;
 use results::answer::Search;
-use results::{Comparison, Metric};
+use results::metric::Wanted;
 
 use super::{Past, environment};
 use crate::Error;
@@ -12,8 +15,8 @@ impl Past {
     ///
     /// # Errors
     ///
-    /// If the spec names no arms.
-    pub fn compared(&self, metrics: &[Metric], margin: Option<f64>) -> Result<Comparison, Error> {
+    /// If the spec names no arms, or if no request has the label of a metric.
+    pub fn compared(&self, metrics: &[Wanted], margin: Option<f64>) -> Result<Comparison, Error> {
         let own = self.resolved.spec.compare.as_ref();
         let own = own.ok_or_else(|| {
             Error::Question(anyhow::anyhow!(
@@ -22,7 +25,9 @@ impl Past {
                 self.name
             ))
         })?;
-        let metrics = if metrics.is_empty() { &own.metrics } else { metrics };
+        let own_metrics: Vec<Wanted> = own.metrics.iter().copied().map(Wanted::from).collect();
+        let metrics = if metrics.is_empty() { &own_metrics } else { metrics };
+        check_labels(&[self], metrics)?;
         let margin = margin.unwrap_or(own.margin.0.0);
         let searches = self.searches();
         let found = of_arms(self.ran(&searches), metrics, margin);
@@ -33,13 +38,14 @@ impl Past {
     ///
     /// # Errors
     ///
-    /// If the two have no question in common, or if their loads differ.
+    /// If the two have no question in common, if their loads differ, or if no request has the label of a metric.
     pub fn compared_with(
         &self,
         other: &Past,
-        metrics: &[Metric],
+        metrics: &[Wanted],
         margin: f64,
     ) -> Result<Comparison, Error> {
+        check_labels(&[self, other], metrics)?;
         let (of_a, of_b) = (self.searches(), other.searches());
         let (a, b) = ((&*self.name, self.ran(&of_a)), (&*other.name, other.ran(&of_b)));
         let differences = environment::differences(self, other);
@@ -53,14 +59,30 @@ impl Past {
 }
 
 /// Refuses a comparison without a metric: further trials would not bring one.
-fn decided_by_some(found: Comparison, asked: &[Metric]) -> Result<Comparison, Error> {
+fn decided_by_some(found: Comparison, asked: &[Wanted]) -> Result<Comparison, Error> {
     if !found.metrics.is_empty() {
         return Ok(found);
     }
-    let asked: Vec<&str> = asked.iter().map(|metric| metric.name()).collect();
+    let asked: Vec<String> = asked.iter().map(Wanted::to_string).collect();
     Err(Error::Question(anyhow::anyhow!(
         "there is no {} to compare: searches have a capacity and a maximum_throughput, and trials at given loads \
          have all other metrics",
         asked.join(", ")
     )))
+}
+
+/// Refuses a metric of a label that no request has.
+fn check_labels(pasts: &[&Past], metrics: &[Wanted]) -> Result<(), Error> {
+    let entries = pasts.iter().flat_map(|past| &past.journal);
+    let observed = entries.filter_map(|entry| entry.observed.as_ref());
+    let known: BTreeSet<&str> =
+        observed.flat_map(|observed| &observed.labels).map(|of| &*of.label).collect();
+    let mut labels = metrics.iter().filter_map(|wanted| wanted.label.as_deref());
+    let Some(label) = labels.find(|label| !known.contains(label)) else { return Ok(()) };
+    let known: Vec<&str> = known.into_iter().collect();
+    let which = match known.is_empty() {
+        true => "requests get labels by a mix or a trace".to_owned(),
+        false => format!("write one of {}", known.join(", ")),
+    };
+    Err(Error::Question(anyhow::anyhow!("no request has the label `{label}`; {which}")))
 }

@@ -65,6 +65,7 @@ fn observed() -> Observed {
         delivery: None,
         little: None,
         connections: None,
+        transport: Vec::new(),
         slo_met: Some(true),
         generator_bound: false,
         rests_on_unfinished: false,

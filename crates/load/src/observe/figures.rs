@@ -276,6 +276,58 @@ impl Merge for Interval {
     }
 }
 
+/// The requests with one label that ended in an interval, of those that count.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Labelled {
+    /// The number of requests that were answered, ok or not.
+    pub completed: u64,
+    pub failed: u64,
+    /// The number of those that have a response time, and the sum of these times.
+    pub timed: u64,
+    pub time: Nanos,
+}
+
+/// The requests of an interval by label. Unlike those of a whole load they have no histograms: for each label and
+/// interval, these would take too much memory.
+#[derive(Clone, Debug)]
+pub struct ByLabel(Vec<Labelled>);
+
+impl Default for ByLabel {
+    fn default() -> ByLabel {
+        ByLabel(vec![Labelled::default(); MOST_LABELS])
+    }
+}
+
+impl ByLabel {
+    /// Returns the figures of each label, in the order of [`crate::driver::Label`]s from 0 on.
+    pub fn iter(&self) -> impl Iterator<Item = &Labelled> {
+        self.0.iter()
+    }
+
+    pub fn add(&mut self, other: &ByLabel) {
+        for (into, from) in self.0.iter_mut().zip(&other.0) {
+            into.completed += from.completed;
+            into.failed += from.failed;
+            into.timed += from.timed;
+            into.time += from.time;
+        }
+    }
+
+    #[inline]
+    pub(super) fn count(&mut self, completion: &Completion, response: Option<Nanos>) {
+        let Some(label) = self.0.get_mut(usize::from(completion.label.0)) else { return };
+        let outcome = completion.outcome;
+        label.completed += u64::from(outcome.is_answer());
+        label.failed += u64::from(outcome.is_failure());
+        label.timed += u64::from(response.is_some());
+        label.time += response.unwrap_or_default();
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.fill(Labelled::default());
+    }
+}
+
 /// An interval of one shard, sent to a watcher when it ends.
 #[derive(Clone, Debug)]
 pub struct Live {
@@ -283,6 +335,7 @@ pub struct Live {
     pub end: Instant,
     pub window: Window,
     pub interval: Interval,
+    pub labels: ByLabel,
 }
 
 impl Part {

@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 use ::measure::series::{Merge, Series, Sparse};
 use ::measure::{Histogram, Instant, Nanos};
 
-use super::{Interval, Live, Window};
+use super::{ByLabel, Interval, Live, Window};
 
 /// The most buffers that wait for the interval writer, each of most of a megabyte. The shard waits only
 /// for a writer that was not scheduled for so many intervals.
@@ -29,6 +29,7 @@ pub(super) struct Buffer {
     pub(super) response: Histogram,
     pub(super) service: Histogram,
     pub(super) lateness: Histogram,
+    pub(super) labels: ByLabel,
     /// The window of the load, which the series covers.
     pub(super) window: Window,
 }
@@ -103,8 +104,10 @@ impl Buffer {
         if let Some(live) = live {
             // The queue is full if the watcher is slow; the measurement does not wait for it.
             let Buffer { begin, end, window, .. } = *self;
-            let _ = live.try_send(Live { begin, end, window, interval: interval.clone() });
+            let (interval, labels) = (interval.clone(), self.labels.clone());
+            let _ = live.try_send(Live { begin, end, window, interval, labels });
         }
+        self.labels.clear();
         match self.begin {
             begin if self.window.end <= begin => kept.drained.merge(interval),
             begin if self.window.start <= begin => kept.series.at(begin).merge(interval),

@@ -284,6 +284,7 @@ impl Observer for Recorder {
         let service = start.filter(|_| timed).map(|start| done - start.sent);
         service.into_iter().for_each(|time| current.service.record(time));
         let response = Some(response).filter(|_| timed);
+        current.labels.count(completion, response);
         if let Some(group) = self.label(completion.label) {
             group.count(completion, response, service);
         }

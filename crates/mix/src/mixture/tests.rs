@@ -325,3 +325,16 @@ fn arbitrary_mixes_never_panic() {
     }
     assert!(5_000 < good, "{good} of them were mixes");
 }
+
+#[test]
+fn an_arrival_of_sessions_brings_the_steps_of_one() {
+    let steps = r#"{"label":"a","target":"/a"}
+{"label":"b","target":"/b"}
+{"session":"short","steps":["a"],"weight":3}
+{"session":"long","steps":["a","b","a"]}
+"#;
+    let of = |text: &str| read(text).unwrap().requests_of_an_arrival();
+    assert_eq!(of(&format!("{steps}{{\"arrivals\":\"sessions\"}}")), (3.0 + 3.0) / 4.0);
+    assert_eq!(of(&format!("{steps}{{\"arrivals\":\"requests\"}}")), 1.0);
+    assert_eq!(of(r#"{"target":"/a"}"#), 1.0, "requests that stand alone");
+}

@@ -424,3 +424,17 @@ fn check_fault(source: &str, expected: Golden) {
     let Fault(what) = Setting::default().script(source).unwrap_err();
     expected.assert_eq(&what);
 }
+
+/// Those of wrk itself are in its own documentation.
+#[test]
+fn every_function_that_we_add_to_wrk_has_its_signature_on_the_page_about_it() {
+    const OF_WRK: [&str; 6] = ["lookup", "connect", "resolve", "setup", "init", "format"];
+    let page = include_str!("../../../../docs/book/porting-wrk.md");
+    let defined = include_str!("../prelude.lua").lines();
+    let defined = defined.filter_map(|line| line.strip_prefix("function wrk.")?.split('(').next());
+    let added: Vec<&str> = defined.filter(|name| !OF_WRK.contains(name)).collect();
+    assert!(added.contains(&"fetch"), "{added:?}");
+    for name in added {
+        assert!(page.contains(&format!("= wrk.{name}(")), "porting-wrk.md has no `wrk.{name}`");
+    }
+}

@@ -11,7 +11,12 @@ pub(super) enum Target {
     Nginx,
     /// nginx with a self-signed certificate.
     NginxTls,
+    /// nginx that answers a JSON document with a token.
+    NginxJson,
 }
+
+/// A response that begins a session.
+const JSON: &str = r#"{"user":"ann","token":"0123456789abcdef0123456789abcdef","items":[1,2,3]}"#;
 
 pub(super) enum Serving {
     Reference(Server),
@@ -24,6 +29,7 @@ impl Target {
             Target::Reference => "reference server",
             Target::Nginx => "nginx",
             Target::NginxTls => "https on nginx",
+            Target::NginxJson => "JSON from nginx",
         }
     }
 
@@ -31,8 +37,9 @@ impl Target {
     pub(super) fn start(self, machine: &Machine) -> Result<Serving, String> {
         match self {
             Target::Reference => Ok(Serving::Reference(Server::start(machine, &[])?)),
-            Target::Nginx => nginx(machine, "http", ";"),
-            Target::NginxTls => nginx(machine, "https", &certificate()?),
+            Target::Nginx => nginx(machine, "http", ";", "hello"),
+            Target::NginxTls => nginx(machine, "https", &certificate()?, "hello"),
+            Target::NginxJson => nginx(machine, "http", ";", JSON),
         }
     }
 }
@@ -54,9 +61,9 @@ impl Serving {
     }
 }
 
-/// Starts the distribution's nginx as one process, with a response as short as the reference
+/// Starts the distribution's nginx as one process, with a response about as short as the reference
 /// server's; `listening` are its directives for the scheme.
-fn nginx(machine: &Machine, scheme: &str, listening: &str) -> Result<Serving, String> {
+fn nginx(machine: &Machine, scheme: &str, listening: &str, body: &str) -> Result<Serving, String> {
     let folder = machine::scratch();
     let path = folder.display();
     let port = machine::free_port();
@@ -68,7 +75,7 @@ fn nginx(machine: &Machine, scheme: &str, listening: &str) -> Result<Serving, St
            access_log off; keepalive_requests 1000000000; server_tokens off;\n\
            client_body_temp_path \"{path}/a\"; proxy_temp_path \"{path}/b\";\n\
            fastcgi_temp_path \"{path}/c\"; uwsgi_temp_path \"{path}/d\"; scgi_temp_path \"{path}/e\";\n\
-           server {{ listen {address} backlog=4096{listening} location / {{ return 200 'hello'; }} }} }}"
+           server {{ listen {address} backlog=4096{listening} location / {{ return 200 '{body}'; }} }} }}"
     );
     let file = folder.join("nginx.conf");
     fs::write(&file, config).map_err(|error| format!("writing {}: {error}", file.display()))?;

@@ -17,7 +17,8 @@ pub(crate) fn report(
     let wrong = |error: std::io::Error| {
         Failure::question(format!("{}: {}", place.display(), regular::plain(&error)))
     };
-    output::check_place(&place).map_err(wrong)?;
+    output::check_place("--out", &place)
+        .map_err(|error| Failure::question(format!("{error:#}")))?;
     let files = super::read(paths, says)?;
     let page = match whole(paths, &files)? {
         Some(load) => ::report::load::render(&load),

@@ -59,18 +59,23 @@ fn joined() -> Joined {
 fn a_join_fits_on_a_screen() {
     expect![[r#"
         1 sender · 2 receivers · one clock
-        events: 990 accepted · 10 refused · 991 delivered · 0 lost · 3 duplicated · 2 reordered
+        events: 990 accepted · 10 refused · 991 delivered · 0 lost · 3 duplicated
+          2 reordered
         refused: 7 status, 3 timeout
         5 arrivals of other events
 
-                          p50         p90         p99       p99.9      p99.99         max
-        publish        500 ms      900 ms      990 ms    (999 ms)    (1.00 s)      1.00 s   from the intended start to acceptance
-                       450 ms      810 ms    (891 ms)    (900 ms)    (900 ms)      900 ms   the same from sending on
-        delivery       501 ms      901 ms      991 ms    (1.00 s)    (1.00 s)      1.00 s   from the intended start to the first arrival
+                          p50        p90        p99      p99.9     p99.99        max
+        publish        500 ms     900 ms     990 ms   (999 ms)   (1.00 s)     1.00 s
+         sent          450 ms     810 ms   (891 ms)   (900 ms)   (900 ms)     900 ms
+        delivery       501 ms     901 ms     991 ms   (1.00 s)   (1.00 s)     1.00 s
+        publish: from the intended start to acceptance · sent: the same from sending on
+          delivery: from the intended start to the first arrival
+          (…): fewer than 10 beyond it
 
         found: 3 of 1000 events arrived more than once
         all notes are complete
-    "#]].assert_eq(&of(&joined()));
+    "#]]
+    .assert_eq(&of(&joined()));
 }
 
 /// A tenth of the events was lost, after a wait of 901 ms or more.
@@ -81,7 +86,7 @@ fn a_percentile_among_lost_events_is_a_lower_bound() {
     joined.events.lost_time_at_least = times(902..=1001);
     let text = of(&joined);
     let line = text.lines().find(|line| line.starts_with("delivery")).unwrap();
-    let figures = "501 ms      901 ms    ≥ 991 ms  ≥ (1.00 s)  ≥ (1.00 s)    ≥ 1.00 s";
+    let figures = "501 ms     901 ms   ≥ 991 ms  ≥ (1.00 s)  ≥ (1.00 s)   ≥ 1.00 s";
     assert!(line.contains(figures), "{line}");
 }
 
@@ -105,18 +110,23 @@ fn what_two_clocks_do_not_support_is_a_dash_with_its_reason() {
     joined.warnings = vec!["r.notes has no end".to_owned()];
     expect![[r#"
         1 sender · 2 receivers · clocks compared to ± 20.0 ms
-        events: 990 accepted · 10 refused · 991 delivered · 0 lost · 3 duplicated · 2 reordered
+        events: 990 accepted · 10 refused · 991 delivered · 0 lost · 3 duplicated
+          2 reordered
         refused: 7 status, 3 timeout
         5 arrivals of other events
 
-                          p50         p90         p99       p99.9      p99.99         max
-        publish        500 ms      900 ms      990 ms    (999 ms)    (1.00 s)      1.00 s   from the intended start to acceptance
-                       450 ms      810 ms    (891 ms)    (900 ms)    (900 ms)      900 ms   the same from sending on
-        delivery       500 ms           –           –           –           –           –   from the intended start to the first arrival
+                          p50        p90        p99      p99.9     p99.99        max
+        publish        500 ms     900 ms     990 ms   (999 ms)   (1.00 s)     1.00 s
+         sent          450 ms     810 ms   (891 ms)   (900 ms)   (900 ms)     900 ms
+        delivery       500 ms          –          –          –          –          –
+        publish: from the intended start to acceptance · sent: the same from sending on
+          delivery: from the intended start to the first arrival
+          (…): fewer than 10 beyond it
 
         delivery: no p90, p99: they are too short
         found: 3 of 1000 events arrived more than once
         warning: r.notes has no end
         notes are missing, so the counts are wrong
-    "#]].assert_eq(&of(&joined));
+    "#]]
+    .assert_eq(&of(&joined));
 }

@@ -14,7 +14,8 @@ use console::output::{self, Exit, Failure};
 #[derive(Args, Debug)]
 #[command(
     after_help = "Exit codes: 0 written, 2 not a results directory, 3 written, but a file cannot be read any more: it \
-                  is named, and a trial that lacks one does not count."
+                  is named, and a trial that lacks one does not count; or the answer and the journal say different \
+                  things."
 )]
 pub(crate) struct Report {
     /// A results directory, whose report.html is written again; or files of load generators, drawn on one page
@@ -47,15 +48,15 @@ pub(crate) fn report(arguments: &Report) -> Result<Exit, Failure> {
 /// tells of what it lacks.
 pub(super) fn write(path: &Path) -> Result<(PathBuf, Exit), Failure> {
     let directory = Directory::open(path).map_err(Failure::question)?;
-    let kept = directory.answer().map_err(Failure::question)?;
-    // The report of a run that has not ended, or whose evidence cannot be read any more, shows what is known
-    // so far; without a readable spec it shows less.
-    let answer = match Past::read(path) {
-        Ok(past) if kept.is_none() || past.lacks_evidence() => Some(past.answer()),
-        Ok(_) | Err(_) => None,
-    };
+    directory.answer().map_err(Failure::question)?;
+    // The page shows what the journal says; without a readable spec it shows what was written when the run ended.
+    let past = Past::read(path).ok();
+    let answer = past.as_ref().map(Past::answer);
     let Written { path: page, unread, problems, lacks_evidence } =
         ::report::write(&directory, answer).map_err(Failure::question)?;
+    // The page sees the trials; what follows from them is known only with the plan.
+    let unread = past.as_ref().map_or(unread, Past::unread);
+    let lacks_evidence = lacks_evidence || past.is_some_and(|past| past.lacks_evidence());
     let name = path.display().to_string();
     unread::lines(&name, &unread).iter().for_each(|line| output::error(line));
     problems.iter().for_each(|problem| output::error(&format!("! not shown: {problem}")));

@@ -102,16 +102,6 @@ pub fn of(plan: &Plan, turns: &Turns<'_>, ending: &Ending) -> Answer {
     }
 }
 
-/// Returns an answer with the spreads, the comparison and the scaling laws of its searches and trials.
-pub(crate) fn concluded_again(plan: &Plan, journal: &[Entry], answer: Answer) -> Answer {
-    Answer {
-        reproducibility: reproduced(plan, journal, &answer.searches),
-        comparison: comparison::of(plan, journal, &answer.searches),
-        scaling: scaling::of(plan, journal, &answer.searches),
-        ..answer
-    }
-}
-
 /// Returns the verdict with that on the spread: a target that was missed is an answer, and the answer is
 /// no. One that is undecided needs more trials, and refuses nothing.
 fn with_targets(verdict: Verdict, reproduced: &[Reproduced]) -> Verdict {

@@ -74,6 +74,12 @@ pub trait Backend {
         Vec::new()
     }
 
+    /// Returns what could not be removed, in words with the reason: after [`clean_up`](Backend::clean_up) of killed
+    /// runs, and after [`stop`](Backend::stop) of this one.
+    fn staying(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Returns the digests of all that measures and is measured, by name: runs in which they differ
     /// do not measure the same.
     fn digests(&mut self, _resolved: &Resolved) -> Result<BTreeMap<String, String>, Stop> {

@@ -50,6 +50,8 @@ pub struct Ended {
     pub most_trials: u64,
     /// The time that it took, until everything was stopped.
     pub took: Nanos,
+    /// What of it could not be removed from the host, in words.
+    pub staying: Vec<String>,
 }
 
 impl Ended {
@@ -216,7 +218,7 @@ fn take_over(
         backend.accept(resolved).map_err(Error::from)?;
     }
     backend.lock().map_err(Error::from)?;
-    for removed in backend.clean_up() {
+    for removed in backend.clean_up().into_iter().chain(backend.staying()) {
         progress.event(&Event::Notice(removed));
     }
     Ok(())
@@ -308,7 +310,12 @@ impl Run<'_> {
         system.teardown(backend, progress);
         backend.stop();
         let took = backend.now() - start;
-        self.end(&turns, ending, took, progress)
+        let staying = backend.staying();
+        for stays in &staying {
+            progress.event(&Event::Notice(stays.clone()));
+        }
+        let ended = self.end(&turns, ending, took, progress)?;
+        Ok(Ended { staying, ..ended })
     }
 
     /// Runs trial after trial until every strand has ended.
@@ -572,7 +579,7 @@ impl Run<'_> {
         progress.event(&Event::Finished { text });
         let directory = path.to_owned();
         let most_trials = text::most_trials(self.plan);
-        Ok(Ended { answer, directory, most_trials, took })
+        Ok(Ended { answer, directory, most_trials, took, staying: Vec::new() })
     }
 }
 

@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use results::answer::Search;
+use results::answer::unlike::Unlike;
 use results::journal;
 use results::manifest::Manifest;
 use results::{Answer, Directory, Doctor, Entry, Environment};
 
 use crate::Error;
-use crate::answer;
-use crate::course::Ending;
-use crate::plan::{Plan, Turns};
+use crate::plan::Plan;
 use crate::spec::Resolved;
 
+mod answered;
 mod compared;
 mod environment;
 pub mod listed;
@@ -33,6 +33,11 @@ pub struct Past {
     pub journal: Vec<Entry>,
     /// The answer that was kept; `None` of a run that has not ended.
     kept: Option<Answer>,
+    /// What the journal says.
+    answer: Answer,
+    /// The trials in which the two differ, and how, in words.
+    unlike: Unlike,
+    departures: Vec<String>,
 }
 
 impl Past {
@@ -55,6 +60,8 @@ impl Past {
                 Error::Question(anyhow::anyhow!("{}: answer.json: {why}", path.display()))
             })?;
         }
+        let answered = answered::of(&plan, &manifest, &journal, kept.as_ref());
+        let answered::Answered { answer, unlike, departures } = answered;
         Ok(Past {
             name: path.display().to_string(),
             directory: directory.clone(),
@@ -65,53 +72,43 @@ impl Past {
             resolved,
             plan,
             journal,
+            answer,
+            unlike,
+            departures,
         })
     }
 
-    /// Returns the answer: as it was kept, and otherwise that of the trials so far. What several trials or
-    /// searches say together always follows from them, since earlier versions of the tool concluded otherwise.
-    /// Nor does it count a trial of which a file cannot be read any more: then there is none, until
-    /// `resume` has repeated the trial.
+    /// Returns the answer that follows from the journal, or what is known so far. If the one that was kept says
+    /// otherwise, or counts a trial of which a file cannot be read any more, there is none, until `resume` has
+    /// repeated what is missing.
     pub fn answer(&self) -> Answer {
-        let anew = |ending| {
-            let resumed_after = provenance::resumed_after(&self.manifest);
-            let turns = Turns::resumed(&self.plan, self.journal.clone(), resumed_after);
-            answer::of(&self.plan, &turns, &ending)
-        };
-        match &self.kept {
-            Some(kept) if kept.counts_unread(&self.journal) => {
-                anew(Ending::NoAnswer(self.unread().join("; ")))
-            }
-            Some(kept) => {
-                let mut answer = answer::concluded_again(&self.plan, &self.journal, kept.clone());
-                // The words of today for what cannot be read any more.
-                for (kept, entry) in answer.trials.iter_mut().zip(&self.journal) {
-                    if kept.trial == entry.trial && !entry.unread.is_empty() {
-                        *kept = entry.clone();
-                    }
-                }
-                answer
-            }
-            None => anew(Ending::Open),
-        }
+        self.answer.clone()
     }
 
-    /// Returns true if there is an answer: the run is not running, and was not killed.
-    pub fn has_ended(&self) -> bool {
-        self.kept.is_some()
-    }
-
-    /// Returns the files that cannot be read any more, in words, by trial.
+    /// Returns the files that cannot be read any more, in words, by trial, and how answer and journal differ.
     pub fn unread(&self) -> Vec<String> {
-        journal::unread(&self.journal)
+        [journal::unread(&self.journal), self.departures.clone()].concat()
     }
 
-    /// Returns true if the answer, or what is known so far, lacks a trial of which a file cannot be read.
+    /// Returns true if the answer says something else than the journal.
+    pub fn departs(&self) -> bool {
+        !self.departures.is_empty()
+    }
+
+    /// Returns true if there is no trustworthy answer any more: it says something else than the journal, or it, or what
+    /// is known so far, lacks a trial of which a file cannot be read.
     pub fn lacks_evidence(&self) -> bool {
-        match &self.kept {
-            Some(kept) => kept.counts_unread(&self.journal),
-            None => self.journal.iter().any(|entry| !entry.unread.is_empty()),
-        }
+        self.departs()
+            || match &self.kept {
+                Some(kept) => kept.counts_unread(&self.journal),
+                None => self.journal.iter().any(|entry| !entry.unread.is_empty()),
+            }
+    }
+
+    /// Returns true if this is so because of one trial.
+    pub fn lacks_evidence_of(&self, trial: u32) -> bool {
+        let is_unread = |entry: &Entry| entry.trial == trial && !entry.unread.is_empty();
+        self.unlike.has(trial) || (self.lacks_evidence() && self.journal.iter().any(is_unread))
     }
 
     pub(crate) fn searches(&self) -> Vec<Search> {

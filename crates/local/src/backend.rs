@@ -22,6 +22,7 @@ use crate::confine::Confinement;
 use crate::lock::Lock;
 use crate::output::Output;
 use crate::processes::Local;
+use crate::remains::Remains;
 use crate::replica::{Kept, Replica, Running, died, end, lives};
 use crate::{calm, cpus, digests, doctor, drive, execute, process, remains, sockets, versions};
 
@@ -107,7 +108,13 @@ impl Backend for Local {
     }
 
     fn clean_up(&mut self) -> Vec<String> {
-        remains::remove(&self.host).iter().map(ToString::to_string).collect()
+        let Remains { removed, staying } = remains::remove(&self.host);
+        self.staying = staying;
+        removed.iter().map(ToString::to_string).collect()
+    }
+
+    fn staying(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.staying)
     }
 
     fn digests(&mut self, resolved: &Resolved) -> Result<BTreeMap<String, String>, Stop> {
@@ -239,10 +246,17 @@ impl Backend for Local {
             process::end_orphans();
         }
         // What cannot be removed now stays noted, and the next run removes it: see `remains`.
-        if self.confinement.as_ref().is_none_or(Confinement::remove) {
-            self.confinement = None;
-            self.folder.remove();
-        }
+        self.staying = match &self.confinement {
+            Some(confinement) if !confinement.remove() => vec![format!(
+                "the control groups {}{} cannot be removed yet; `benchwright clean` tries again",
+                remains::GROUP,
+                self.run
+            )],
+            _ => {
+                self.confinement = None;
+                self.folder.remove().into_iter().collect()
+            }
+        };
     }
 }
 

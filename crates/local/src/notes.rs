@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use lab::host::{self, RunId};
+use lab::spec::plain;
 use lab::{runtime, trust};
 use results::regular;
 
@@ -78,40 +79,67 @@ pub(crate) struct Left {
 }
 
 impl Left {
+    /// Returns the place of the note.
+    pub(crate) fn note(&self) -> &Path {
+        &self.note.path
+    }
+
     /// Removes the note, once nothing is left of what it names.
     pub(crate) fn end(self) {
         self.note.end();
     }
 }
 
+/// The notes of ended runs, and those that cannot be read, with the reason: what their runs made cannot be found.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) left: Vec<Left>,
+    pub(crate) unread: Vec<(PathBuf, String)>,
+}
+
 /// Returns the notes of all ended runs of this user, with those of runs that were killed before the
 /// note had its name.
-pub(crate) fn left(runtime: &Path) -> Vec<Left> {
+pub(crate) fn left(runtime: &Path) -> Found {
+    let mut found = Found::default();
     if trust::check_folder(runtime).is_err() {
-        return Vec::new();
+        return found;
     }
     let entries = fs::read_dir(runtime).into_iter().flatten().flatten();
-    let note = |entry: fs::DirEntry| {
+    for entry in entries {
         let name = entry.file_name();
-        // A new one has no lock for a moment, which its run must get.
-        let new = || RunId::parse(name.to_str()?, NEW).filter(|run| !run.is_alive());
-        let run = RunId::parse(name.to_str()?, NOTE).or_else(new)?;
-        left_by(run, entry.path())
-    };
-    entries.filter_map(note).collect()
+        let named = |prefix: &str| RunId::parse(name.to_str()?, prefix);
+        // A new one has no lock for a moment, which its run must get. Nothing is made before it has its name.
+        let new = || named(NEW).filter(|run| !run.is_alive());
+        let Some((run, is_new)) =
+            named(NOTE).map(|run| (run, false)).or_else(|| Some((new()?, true)))
+        else {
+            continue;
+        };
+        let path = entry.path();
+        match left_by(run, path.clone(), is_new) {
+            Ok(left) => found.left.extend(left),
+            // Another run may have removed it meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => found.unread.push((path, plain(&error))),
+        }
+    }
+    found
 }
 
 /// Returns the note of a run, unless it lives.
-fn left_by(run: RunId, path: PathBuf) -> Option<Left> {
-    let file = trust::open(&path, OpenOptions::new().read(true).append(true)).ok()?;
-    if !regular::lock(&file, || run.is_alive()).ok()? {
-        return None;
+fn left_by(run: RunId, path: PathBuf, is_new: bool) -> io::Result<Option<Left>> {
+    let file = trust::open(&path, OpenOptions::new().read(true).append(true))?;
+    if !regular::lock(&file, || run.is_alive())? {
+        return Ok(None);
     }
-    let text = trust::read(&file).unwrap_or_default();
+    let text = trust::read(&file)?;
     let folder = text.lines().find_map(|line| line.strip_prefix(FOLDER)).map(PathBuf::from);
+    if folder.is_none() && !is_new {
+        return Err(io::Error::other("it names no folder"));
+    }
     let leaders = text.lines().filter_map(|line| Leader::parse(line.strip_prefix(LEADER)?));
     let leaders = leaders.collect();
-    Some(Left { run, folder, leaders, note: Note { file, path } })
+    Ok(Some(Left { run, folder, leaders, note: Note { file, path } }))
 }
 
 /// A process that led a process group.

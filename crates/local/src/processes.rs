@@ -40,6 +40,8 @@ pub struct Local {
     pub(crate) roles: Roles,
     pub(crate) running: Vec<Running>,
     pub(crate) outputs: BTreeMap<String, Output>,
+    /// What could not be removed the last time, in words.
+    pub(crate) staying: Vec<String>,
     /// The folder where the components' outputs are kept, if anywhere.
     pub(crate) logs: Option<PathBuf>,
     /// The folder in which relative paths of the spec begin, and in which its programs run.
@@ -63,6 +65,7 @@ impl Local {
             roles: BTreeMap::new(),
             running: Vec::new(),
             outputs: BTreeMap::new(),
+            staying: Vec::new(),
             logs: None,
             folder_of_spec: PathBuf::from("."),
             machine: doctor::Machine::new(Path::new("/")),

@@ -8,11 +8,14 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use lab::Host;
 use lab::host::RunId;
+use lab::spec::plain;
 use lab::trust;
+use results::{regular, removal};
 
 use super::notes::{self, Left};
 use super::{confine, process};
@@ -53,20 +56,48 @@ impl fmt::Display for Removed {
     }
 }
 
-/// Removes what dead runs left. Something that cannot be removed does not prevent a run.
-pub(crate) fn remove(host: &Host) -> Vec<Removed> {
-    let left = notes::left(&host.runtime);
-    if left.is_empty() {
-        return Vec::new();
-    }
-    let parents = confine::parents(&host.cgroups, &confine::own());
-    let removed = left.into_iter().map(|left| remove_of(left, &parents));
-    removed
-        .filter(|removed| *removed != Removed { pid: removed.pid, ..Removed::default() })
-        .collect()
+/// What was removed of dead runs, and what stays of them, in words.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Remains {
+    pub(crate) removed: Vec<Removed>,
+    pub(crate) staying: Vec<String>,
 }
 
-fn remove_of(left: Left, parents: &[PathBuf]) -> Removed {
+/// Returns what stays where it is, with the reason.
+pub(crate) fn stays(path: &Path, why: &str) -> String {
+    format!(
+        "{} cannot be removed: {why}; after that `benchwright clean` removes it",
+        path.display()
+    )
+}
+
+/// Removes what dead runs left. Something that cannot be removed does not prevent a run.
+pub(crate) fn remove(host: &Host) -> Remains {
+    let notes::Found { left, unread } = notes::left(&host.runtime);
+    let staying = unread.iter().map(|(note, why)| unread_in_words(note, why)).collect();
+    let mut remains = Remains { removed: Vec::new(), staying };
+    if left.is_empty() {
+        return remains;
+    }
+    let parents = confine::parents(&host.cgroups, &confine::own());
+    for left in left {
+        let removed = remove_of(left, &parents, &mut remains.staying);
+        if removed != (Removed { pid: removed.pid, ..Removed::default() }) {
+            remains.removed.push(removed);
+        }
+    }
+    remains
+}
+
+fn unread_in_words(note: &Path, why: &str) -> String {
+    let note = note.display();
+    format!(
+        "the note {note} cannot be read ({why}), so what its run left cannot be found: look for {FOLDER}* in your \
+         folder for temporary files, and then remove the note"
+    )
+}
+
+fn remove_of(left: Left, parents: &[PathBuf], staying: &mut Vec<String>) -> Removed {
     let groups = groups_of(&left.run, parents);
     let folder = left.folder.as_deref().filter(|folder| is_of_run(folder));
     let mut processes: BTreeSet<i32> = BTreeSet::new();
@@ -80,13 +111,33 @@ fn remove_of(left: Left, parents: &[PathBuf]) -> Removed {
             processes.insert(process);
         }
     }
+    let cgroups = groups.iter().map(|group| confine::remove_run(group)).sum();
+    let before = staying.len();
+    for group in groups.iter().filter(|group| group.exists()) {
+        staying
+            .push(stays(group, "a process is still in it: end it (`cgroup.procs` has its number)"));
+    }
+    let emptied = folder.map(removal::remove_folder);
+    match (&emptied, left.folder.as_deref()) {
+        (Some(Err(error)), Some(folder)) if error.kind() != io::ErrorKind::NotFound => {
+            staying.push(stays(folder, &plain(error)));
+        }
+        (None, Some(folder)) if regular::is_there(folder) => {
+            let (folder, note) = (folder.display(), left.note().display());
+            staying.push(format!(
+                "{folder} is not removed: it is not a folder of a run that is yours alone, although the note {note} \
+                 names it; remove what is to go, and then the note"
+            ));
+        }
+        _ => {}
+    }
     let removed = Removed {
         pid: left.run.pid,
         processes: processes.len(),
-        cgroups: groups.iter().map(|group| confine::remove_run(group)).sum(),
-        folders: usize::from(folder.is_some_and(|folder| fs::remove_dir_all(folder).is_ok())),
+        cgroups,
+        folders: usize::from(matches!(emptied, Some(Ok(())))),
     };
-    if groups.iter().chain(left.folder.iter()).all(|path| !path.exists()) {
+    if staying.len() == before {
         left.end();
     }
     removed

@@ -1,7 +1,7 @@
 //! The folder of a run's temporary files. It is noted before it is made, so that a later run removes what a killed
 //! one left.
 
-use std::fs::{self, DirBuilder};
+use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use anyhow::{Context, anyhow};
 use lab::host::RunId;
 use lab::spec::plain;
 use lab::{Host, trust};
+use results::removal;
 
 use crate::notes::Note;
 use crate::remains;
@@ -75,17 +76,31 @@ impl RunFolder {
             return Ok(path);
         }
         // It is there if the component was started before.
-        let _ = fs::remove_dir_all(&path);
+        match removal::remove_folder(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("emptying {}", path.display()));
+            }
+            _ => {}
+        }
         let made = DirBuilder::new().mode(0o700).create(&path);
         made.with_context(|| format!("making {}", path.display()))?;
         Ok(path)
     }
 
-    pub(crate) fn remove(&mut self) {
-        let Some((path, _)) = &self.made else { return };
-        if fs::remove_dir_all(path).is_ok() || !path.exists() {
-            let (_, note) = self.made.take().expect("it was made");
-            note.end();
+    /// Removes it with its note, or returns in words why it stays.
+    pub(crate) fn remove(&mut self) -> Option<String> {
+        let (path, note) = self.made.take()?;
+        match removal::remove_folder(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                let stays = remains::stays(&path, &plain(&error));
+                // It stays noted, too.
+                self.made = Some((path, note));
+                Some(stays)
+            }
+            _ => {
+                note.end();
+                None
+            }
         }
     }
 }

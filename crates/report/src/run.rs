@@ -92,9 +92,11 @@ impl Run {
         let journal = journal.map_or_else(|| directory.journal(), Ok)?;
         let mut problems = Vec::new();
         let written = noted(directory.answer(), &mut problems).flatten();
-        let unread = journal::unread(&journal);
+        let departures = written.iter().flat_map(|answer| answer.unlike(&journal).in_words());
+        let departures: Vec<String> = departures.collect();
         let counts_unread = written.as_ref().map(|answer| answer.counts_unread(&journal));
-        let lacks_evidence = counts_unread.unwrap_or(!unread.is_empty());
+        let unread = [journal::unread(&journal), departures.clone()].concat();
+        let lacks_evidence = !departures.is_empty() || counts_unread.unwrap_or(!unread.is_empty());
         let answer = shown.or_else(|| match lacks_evidence {
             true => written.map(|answer| answer.without_evidence(&journal)),
             false => written,

@@ -24,6 +24,7 @@ use crate::transport::Habit;
 pub(crate) mod earlier;
 #[cfg(test)]
 mod tests;
+pub mod unlike;
 
 /// Version 3 (2026-11): a result of a search that is only a bound says so, a spread of results has bounds
 /// where one of them has, and an interval belongs to repeated searches alone (that of one search is of its
@@ -94,7 +95,7 @@ impl Answer {
 
     /// Returns the same without what it concluded, for a run whose evidence is not there any more.
     pub fn without_evidence(self, journal: &[Entry]) -> Answer {
-        let why = journal::unread(journal).join("; ");
+        let why = [journal::unread(journal), self.unlike(journal).in_words()].concat().join("; ");
         Answer {
             verdict: Verdict::NoAnswer,
             summary: format!("no trustworthy answer: {why}"),

@@ -33,7 +33,7 @@ use crate::environment::Environment;
 use crate::journal::Entry;
 use crate::load::Load;
 use crate::manifest::{Manifest, VERSION};
-use crate::{digest, regular, shell, version1};
+use crate::{digest, regular, removal, shell, version1};
 
 pub use writer::Writer;
 
@@ -165,7 +165,7 @@ impl Directory {
                 let name = entry.file_name();
                 let is_new = name.as_encoded_bytes().starts_with(regular::NEW.as_bytes());
                 match entry.file_type()?.is_dir() {
-                    true if is_new => fs::remove_dir_all(entry.path())?,
+                    true if is_new => removal::remove_folder(&entry.path())?,
                     false if is_new || name == MARKER => fs::remove_file(entry.path())?,
                     _ => {}
                 }
@@ -487,7 +487,7 @@ impl Directory {
         let path = self.path_of(name)?;
         let trials = regular::folder_of(&path).to_owned();
         // Those of a crash before the entry of this trial. A link is removed, not what it leads to.
-        match fs::remove_dir_all(&path) {
+        match removal::remove_folder(&path) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
             _ => {}
         }

@@ -33,6 +33,7 @@ pub mod metric;
 pub mod notes;
 pub mod printed;
 pub mod regular;
+pub mod removal;
 pub mod repetitions;
 pub mod reproducibility;
 pub mod said;

@@ -64,6 +64,43 @@ fn every_command_names_a_trial_of_which_a_file_cannot_be_read() {
         fs::write(&path, &whole).unwrap();
         assert_eq!(ran(&["report", "changed"]).code, 0, "it is there again");
     }
+    // An answer whose trials the journal lacks, or has otherwise, is none.
+    let path = scratch.path().join("changed");
+    let edited = |file: &str, text: &str| {
+        let whole = fs::read_to_string(path.join(file)).unwrap();
+        fs::write(path.join(file), text).unwrap();
+        whole
+    };
+    let answer = fs::read_to_string(path.join("answer.json")).unwrap();
+    for (file, text, named) in [
+        ("journal.jsonl", "VICTIM".to_owned(), "answer.json counts what journal.jsonl does not have"),
+        (
+            "answer.json",
+            answer.replace("\"requests\": ", "\"requests\": 9"),
+            "answer.json and journal.jsonl say different things",
+        ),
+    ] {
+        let whole = edited(file, &text);
+        for arguments in [
+            &["report", "changed"][..],
+            &["explain", "changed"],
+            &["explain", "changed", "1"],
+            &["advise", "changed"],
+            &["compare", "kept", "changed"],
+            &["reproducibility", "changed"],
+            &["list", "changed"],
+        ] {
+            let ran = ran(arguments);
+            // Without trials there may be no question in common, and no such trial.
+            let is_refused = ran.code == 2 && ["compare", "explain"].contains(&arguments[0]);
+            assert!(ran.code == 3 || is_refused, "{arguments:?}: {ran:#?}");
+            let said = format!("{}{}", ran.stdout, ran.stderr);
+            assert!(is_refused || said.contains(named), "{arguments:?}: {ran:#?}");
+        }
+        edited(file, &whole);
+    }
+    let listed = ran(&["list", "changed"]);
+    assert_eq!(listed.code, 0, "{listed:#?}");
     // What a run needs whole is refused by its name.
     for (name, arguments) in [
         ("spec.yaml", &["explain", "changed"]),

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::Args;
 use lab::past::Past;
 use lab::{advice, explanation};
+use results::Answer;
 use results::explanation::{ADVICE, Advice, Advised, EXPLANATION, Explanation, Sentence};
-use results::{Answer, Entry};
 
 use super::run::failed;
 use super::unread;
@@ -16,7 +16,8 @@ use console::output::{self, Exit, Failure};
 #[derive(Args, Debug)]
 #[command(
     after_help = "Exit codes: 0 explained, 2 not a results directory, or a file that every run has cannot be read, \
-                  3 explained, but a file of a trial that counted cannot be read any more."
+                  3 explained, but a file of a trial that counted cannot be read any more, or the answer and the \
+                  journal say different things."
 )]
 pub(crate) struct Explain {
     /// A results directory
@@ -57,9 +58,10 @@ pub(crate) fn explain(arguments: &Explain) -> Result<Exit, Failure> {
         true => output::json(&explanation),
         false => explanation.sentences.iter().map(line).collect(),
     })?;
-    let is_asked = |entry: &Entry| trial.is_none_or(|trial| entry.trial == trial);
-    let is_unread = past.journal.iter().any(|entry| is_asked(entry) && !entry.unread.is_empty());
-    Ok(unread::exit(is_unread && past.lacks_evidence()))
+    Ok(unread::exit(match trial {
+        Some(trial) => past.lacks_evidence_of(*trial),
+        None => past.lacks_evidence(),
+    }))
 }
 
 pub(crate) fn advise(arguments: &Advise) -> Result<Exit, Failure> {

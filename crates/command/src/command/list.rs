@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
+use super::unread;
 use clap::Args;
 use console::output::{self, Exit, Failure};
 use lab::past::listed::{Listing, Run, Skipped};
@@ -16,6 +17,9 @@ mod tests;
 const USUAL: &str = "results";
 
 #[derive(Args, Debug)]
+#[command(
+    after_help = "Exit codes: 0 listed, 2 not a folder, 3 listed, but the answer of a run cannot be trusted any more."
+)]
 pub(crate) struct List {
     /// A folder with results directories, or one of them
     #[arg(value_name = "DIR", default_value = USUAL)]
@@ -40,7 +44,7 @@ pub(crate) fn list(arguments: &List) -> Result<Exit, Failure> {
     if !arguments.json {
         listing.skipped.iter().for_each(|skipped| output::error(&skipped_in_words(skipped)));
     }
-    Ok(Exit::Answered)
+    Ok(unread::exit(listing.runs.iter().any(|run| !run.unread.is_empty())))
 }
 
 fn text(listing: &Listing) -> String {
@@ -55,8 +59,18 @@ fn text(listing: &Listing) -> String {
 }
 
 fn of_run(run: &Run) -> String {
-    let Run { directory, experiment, started, question, verdict, answer, validity, go_on, .. } =
-        run;
+    let Run {
+        directory,
+        experiment,
+        started,
+        question,
+        verdict,
+        answer,
+        validity,
+        go_on,
+        unread,
+        ..
+    } = run;
     let started = started.as_deref().unwrap_or("on virtual time");
     let mut text = format!("{}   {}   {started}\n", line(directory), line(experiment));
     let mut field = |name: &str, value: &str| {
@@ -73,6 +87,7 @@ fn of_run(run: &Run) -> String {
     };
     let validity = validity.as_ref().map(|validity| format!("; {validity}")).unwrap_or_default();
     field("validity", &format!("{verdict}{validity}"));
+    unread.iter().for_each(|why| field("!", why));
     go_on.iter().for_each(|command| field("go on", command));
     text
 }

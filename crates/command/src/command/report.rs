@@ -14,7 +14,8 @@ use console::output::{self, Exit, Failure};
 #[derive(Args, Debug)]
 #[command(
     after_help = "Exit codes: 0 written, 2 not a results directory, 3 written, but a file cannot be read any more: it \
-                  is named, and a trial that lacks one does not count."
+                  is named, and a trial that lacks one does not count; or the answer and the journal say different \
+                  things."
 )]
 pub(crate) struct Report {
     /// A results directory, whose report.html is written again; or files of load generators, drawn on one page
@@ -46,13 +47,13 @@ pub(crate) fn report(arguments: &Report) -> Result<Exit, Failure> {
 /// Writes the report of a results directory again and says what it lacks; returns its path, and the exit code that
 /// tells of what it lacks.
 pub(super) fn write(path: &Path) -> Result<(PathBuf, Exit), Failure> {
-    // The report of a run that has not ended, or whose evidence cannot be read any more, shows what is known
-    // so far; without a readable spec it shows less.
+    // The page shows what the journal says; without a readable spec it shows what was written when the run ended.
     let written = match Past::read(path) {
         Ok(past) => {
-            let is_preliminary = !past.has_ended() || past.lacks_evidence();
-            let answer = is_preliminary.then(|| past.answer());
-            ::report::write(&past.directory, Some(past.journal), answer)
+            let (answer, unread, lacks) = (past.answer(), past.unread(), past.lacks_evidence());
+            let written = ::report::write(&past.directory, Some(past.journal), Some(answer));
+            // The page sees the trials; what follows from them is known only with the plan.
+            written.map(|it| Written { unread, lacks_evidence: it.lacks_evidence || lacks, ..it })
         }
         Err(_) => {
             let directory = Directory::open(path).map_err(Failure::question)?;

@@ -24,7 +24,8 @@ mod tests;
     after_help = "For at least three valid trials at one load, or three equal searches: the mean, the relative \
                   standard deviation (RSD) with its 95 % interval, Shamos' robust estimate of it, the RSD that \
                   chance alone gives (floor), the test for a trend, and outliers. Nothing is left out.\n\n\
-                  Exit codes: 0 a spread was printed, 3 none is known."
+                  Exit codes: 0 a spread was printed, 3 none is known, or there is no \
+                  trustworthy answer any more."
 )]
 pub(crate) struct Reproducibility {
     /// A results directory
@@ -66,10 +67,7 @@ pub(crate) fn reproducibility(arguments: &Reproducibility) -> Result<Exit, Failu
              or three equal searches (repeat: {searches: 5})",
         ));
     }
-    match has_spread {
-        true => Ok(Exit::Answered),
-        false => Ok(Exit::NoAnswer),
-    }
+    Ok(unread::exit(!has_spread || past.lacks_evidence()))
 }
 
 fn text(reproduced: &Reproduced) -> String {

@@ -55,6 +55,9 @@ pub(crate) struct Plan {
 }
 
 #[derive(Args, Debug)]
+#[command(
+    after_help = "Exit codes: 0 nothing is left, 3 something that is named could not be removed."
+)]
 pub(crate) struct Clean {
     /// Clean a cluster, not this machine; runs that are alive keep what is theirs
     #[arg(long)]
@@ -148,22 +151,35 @@ pub(super) fn watched(
 }
 
 pub(crate) fn clean(arguments: &Clean) -> Result<Exit, Failure> {
-    let removed = match arguments.cluster {
+    let (removed, staying) = match arguments.cluster {
         true => {
             let (kubeconfig, context) = (&arguments.kubeconfig, &arguments.context);
             let interrupted = console::signals::interrupted();
-            Kubernetes::clean(kubeconfig.as_deref(), context.as_deref(), interrupted)
-                .map_err(|stop| failed(stop.into()))?
+            let removed = Kubernetes::clean(kubeconfig.as_deref(), context.as_deref(), interrupted);
+            (removed.map_err(|stop| failed(stop.into()))?, Vec::new())
         }
         false => {
             let mut local = Local::new(host()?);
             local.lock().map_err(|stop| failed(stop.into()))?;
-            local.clean_up()
+            (local.clean_up(), local.staying())
         }
     };
     let text: String = removed.iter().map(|removed| format!("{removed}\n")).collect();
-    output::result(if text.is_empty() { "nothing was left behind\n" } else { &text })?;
-    Ok(Exit::Answered)
+    output::result(match text.is_empty() && staying.is_empty() {
+        true => "nothing was left behind\n",
+        false => &text,
+    })?;
+    Ok(tell_staying(&staying, Exit::Answered))
+}
+
+/// Names what could not be removed, and returns the exit code: a command that leaves something behind has not done
+/// what it was to do.
+fn tell_staying(staying: &[String], exit: Exit) -> Exit {
+    staying.iter().for_each(|stays| output::error(&format!("! {stays}")));
+    match exit {
+        Exit::Answered if !staying.is_empty() => Exit::NoAnswer,
+        exit => exit,
+    }
 }
 
 /// Returns the backend of a spec: the one place that knows them all. It tells what is not an event of
@@ -206,7 +222,7 @@ pub(super) fn conclude(ended: Result<Ended, lab::Error>, json: bool) -> Result<E
     // An answer that is only a bound may go on, too.
     let go_on = answer.go_on(&shown(&ended.directory));
     let tell = || go_on.iter().for_each(|command| output::error(&format!("go on    {command}")));
-    Ok(match answer.verdict {
+    let exit = match answer.verdict {
         Verdict::Answered => {
             tell();
             Exit::Answered
@@ -222,7 +238,8 @@ pub(super) fn conclude(ended: Result<Ended, lab::Error>, json: bool) -> Result<E
             Exit::Interrupted
         }
         Verdict::Open => unreachable!("a run that ended is not open"),
-    })
+    };
+    Ok(tell_staying(&ended.staying, exit))
 }
 
 /// Writes the report and returns its path. The answer in the directory names the report by its path

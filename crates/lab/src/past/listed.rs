@@ -12,6 +12,7 @@ use results::manifest::{Manifest, State};
 use results::{Directory, shell};
 use serde::Serialize;
 
+use super::Past;
 use crate::host::dated;
 
 #[cfg(test)]
@@ -25,6 +26,8 @@ const MOST_RUNS: usize = 500;
 /// The longest answer that is read for a list, and the bytes of all of them together.
 const MOST_OF_ANSWER: u64 = 64 << 20;
 const MOST_OF_ALL: u64 = 512 << 20;
+/// The bytes of the files by which the answers are checked, likewise together.
+const MOST_OF_EVIDENCE: u64 = 2 << 30;
 
 /// The runs of a folder, the latest first.
 #[derive(Debug, Serialize)]
@@ -56,6 +59,10 @@ pub struct Run {
     pub validity: Option<String>,
     /// The command with which it goes on, if it can.
     pub go_on: Option<String>,
+    /// Why there is no trustworthy answer any more: files that cannot be read, and what the answer says against the
+    /// journal.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unread: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -93,7 +100,7 @@ impl Listing {
         found.sort_by(|(a, name), (b, other)| b.cmp(a).then_with(|| name.cmp(other)));
         let not_read = found.len().saturating_sub(MOST_RUNS);
         let mut runs = Vec::new();
-        let mut left = MOST_OF_ALL;
+        let mut left = Left { answers: MOST_OF_ALL, evidence: MOST_OF_EVIDENCE };
         for (_, path) in found.into_iter().take(MOST_RUNS) {
             match run(&path, &mut left) {
                 Ok(run) => runs.push(run),
@@ -126,8 +133,14 @@ fn skipped(path: &Path, why: &str) -> Skipped {
     Skipped { directory: path.display().to_string(), why: why.to_owned() }
 }
 
-/// Reads a run whose answer has at most this many bytes, and takes its own off.
-fn run(path: &Path, left: &mut u64) -> Result<Run, String> {
+/// The bytes that may still be read.
+struct Left {
+    answers: u64,
+    evidence: u64,
+}
+
+/// Reads a run, and takes the bytes of its files off.
+fn run(path: &Path, left: &mut Left) -> Result<Run, String> {
     let in_words = |error: results::directory::Error| error.problem().to_owned();
     let directory = Directory::open(path).map_err(in_words)?;
     let manifest = directory.manifest().map_err(in_words)?;
@@ -136,10 +149,32 @@ fn run(path: &Path, left: &mut u64) -> Result<Run, String> {
     if MOST_OF_ANSWER < length {
         return Err(format!("answer.json is longer than {} MiB", MOST_OF_ANSWER >> 20));
     }
-    *left = left.checked_sub(length).ok_or("the answers before it are too long together")?;
-    let answer = directory.answer().map_err(in_words)?;
+    left.answers =
+        left.answers.checked_sub(length).ok_or("the answers before it are too long together")?;
+    let kept = directory.answer().map_err(in_words)?;
     let shown = path.display().to_string();
-    Ok(of(shown, manifest, answer))
+    let size = directory.size();
+    let past = match left.evidence.checked_sub(size) {
+        Some(rest) => {
+            left.evidence = rest;
+            Past::read(path).map_err(|error| error.to_string())
+        }
+        None => Err("its files and those of the runs before it are too long together".to_owned()),
+    };
+    Ok(match past {
+        Ok(past) => {
+            let unread = if past.lacks_evidence() { past.unread() } else { Vec::new() };
+            Run { unread, ..of(shown, manifest, kept.map(|_| past.answer)) }
+        }
+        // What its answer says may be anything.
+        Err(why) => Run {
+            verdict: kept.as_ref().map_or(Verdict::Open, |_| Verdict::NoAnswer),
+            answer: None,
+            validity: None,
+            unread: vec![format!("it cannot be checked: {why}")],
+            ..of(shown, manifest, kept)
+        },
+    })
 }
 
 fn of(directory: String, manifest: Manifest, answer: Option<Answer>) -> Run {
@@ -163,6 +198,7 @@ fn of(directory: String, manifest: Manifest, answer: Option<Answer>) -> Run {
         validity: answer.as_ref().map(|answer| validity_in_words(answer.trials.iter())),
         answer: answer.map(|answer| answer.summary),
         go_on,
+        unread: Vec::new(),
         directory,
     }
 }

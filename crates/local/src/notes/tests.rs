@@ -20,7 +20,7 @@ fn noted(pid: u32) -> Leader {
     let mut note = Note::begin(folder.path(), &RunId::next(), Path::new("/none")).unwrap();
     note.add(pid);
     drop(note);
-    left(folder.path()).remove(0).leaders.remove(0)
+    left(folder.path()).left.remove(0).leaders.remove(0)
 }
 
 #[test]
@@ -57,11 +57,11 @@ fn the_note_of_a_living_run_is_not_taken_and_that_of_a_dead_one_only_once() {
     let folder = tempfile::tempdir().unwrap();
     let run = RunId::next();
     let note = Note::begin(folder.path(), &run, Path::new("/a b")).unwrap();
-    assert!(left(folder.path()).is_empty());
+    assert!(left(folder.path()).left.is_empty());
     drop(note);
-    let mut found = left(folder.path());
+    let mut found = left(folder.path()).left;
     assert_eq!((found.len(), found[0].folder.as_deref()), (1, Some(Path::new("/a b"))));
-    assert!(left(folder.path()).is_empty(), "another one removes it");
+    assert!(left(folder.path()).left.is_empty(), "another one removes it");
     found.remove(0).end();
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
@@ -95,6 +95,6 @@ fn a_new_note_is_left_only_by_a_run_that_is_gone() {
     };
     let (of_living, of_dead) =
         (new(&RunId::next().to_string()), new(&format!("{}-12", child.id())));
-    left(folder.path()).into_iter().for_each(Left::end);
+    left(folder.path()).left.into_iter().for_each(Left::end);
     assert_eq!((of_living.exists(), of_dead.exists()), (true, false));
 }

@@ -68,7 +68,8 @@ fn leftovers_of_a_dead_runner_are_removed_and_those_of_a_living_one_are_not() {
         thread::yield_now();
     }
 
-    let removed = remove(&host);
+    let Remains { removed, staying } = remove(&host);
+    assert_eq!(staying, [""; 0]);
     assert_eq!(removed, [Removed { pid, processes: 1, cgroups: 2, folders: 1 }]);
     let text = format!(
         "a run (pid {pid}) ended without cleaning up: removed 1 process and 2 cgroups and 1 temporary \
@@ -77,7 +78,7 @@ fn leftovers_of_a_dead_runner_are_removed_and_those_of_a_living_one_are_not() {
     assert_eq!(removed[0].to_string(), text);
     assert!(!process.wait().unwrap().success());
     assert!(!left.exists() && kept.exists());
-    assert_eq!(remove(&host), []);
+    assert_eq!(remove(&host), Remains::default());
     nix::sys::signal::killpg(
         nix::unistd::Pid::from_raw(holder.id() as i32),
         nix::sys::signal::SIGKILL,
@@ -102,12 +103,49 @@ fn a_child_that_hides_its_environment_is_found_by_its_process_group() {
     leader.kill().unwrap();
     leader.wait().unwrap();
 
-    let removed = remove(&host);
+    let Remains { removed, staying } = remove(&host);
+    assert_eq!(staying, [""; 0]);
     assert_eq!(removed, [Removed { pid: run.pid, processes: 1, cgroups: 0, folders: 1 }]);
     let stat = || fs::read_to_string(format!("/proc/{}/stat", child.trim())).unwrap_or_default();
     while !stat().is_empty() && !stat().contains(") Z ") {
         thread::yield_now();
     }
+}
+
+/// Returns the only note that cannot be read, and why, where nothing is removed.
+fn unread(host: &Host) -> String {
+    let Remains { removed, staying } = remove(host);
+    let [text] = &staying[..] else { panic!("{staying:?}") };
+    assert_eq!(removed, []);
+    let (note, rest) =
+        text.strip_prefix("the note ").unwrap().split_once(" cannot be read ").unwrap();
+    format!("{note} {}", rest.split_once(", so what its run left cannot be found").unwrap().0)
+}
+
+/// Without its note nothing shows what a run made.
+#[test]
+fn a_note_that_names_nothing_is_kept_and_named_each_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let temporary = folder.path().canonicalize().unwrap();
+    let host = host(&temporary, "none");
+    let run = dead();
+    let left = folder_of(&run, &host, None);
+    let note = host.runtime.join(format!("run-{run}"));
+    let whole = fs::read(&note).unwrap();
+    for (text, why) in [
+        (&b"\xff\xfe"[..], "stream did not contain valid UTF-8"),
+        (b"", "it names no folder"),
+        (b"nonsense\n", "it names no folder"),
+    ] {
+        fs::write(&note, text).unwrap();
+        for _ in 0..2 {
+            assert_eq!(unread(&host), format!("{} ({why})", note.display()));
+        }
+        assert!(left.exists());
+    }
+    fs::write(&note, whole).unwrap();
+    assert_eq!(remove(&host).staying, [""; 0]);
+    assert!(!left.exists() && !note.exists());
 }
 
 /// A list of processes to kill is believed only where nobody else can write one.
@@ -124,40 +162,43 @@ fn what_others_prepared_is_neither_believed_nor_waited_for() {
 
     // A note that others could have written.
     fs::set_permissions(&note, PermissionsExt::from_mode(0o666)).unwrap();
-    assert_eq!(remove(&host), []);
+    assert_eq!(unread(&host), format!("{} (others may change it)", note.display()));
     // A link to one.
     let elsewhere = temporary.join("elsewhere");
     fs::rename(&note, &elsewhere).unwrap();
     fs::set_permissions(&elsewhere, PermissionsExt::from_mode(0o600)).unwrap();
     std::os::unix::fs::symlink(&elsewhere, &note).unwrap();
-    assert_eq!(remove(&host), []);
+    assert_eq!(unread(&host), format!("{} (a link, not a regular file)", note.display()));
     // A FIFO, for which an open would wait.
     fs::remove_file(&note).unwrap();
     nix::unistd::mkfifo(&note, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    assert_eq!(remove(&host), []);
+    assert_eq!(unread(&host), format!("{} (not a regular file)", note.display()));
+    fs::remove_file(&note).unwrap();
     // A note that has no name yet is held to the same rules.
     let new = host.runtime.join(format!("new-{run}"));
     fs::write(&new, "").unwrap();
     fs::set_permissions(&new, PermissionsExt::from_mode(0o666)).unwrap();
-    assert_eq!(remove(&host), []);
+    assert_eq!(unread(&host), format!("{} (others may change it)", new.display()));
     assert!(new.exists());
     fs::set_permissions(&new, PermissionsExt::from_mode(0o600)).unwrap();
-    assert_eq!(remove(&host), []);
+    assert_eq!(remove(&host), Remains::default());
     assert!(!new.exists());
     // A runtime folder that others can write to.
-    fs::remove_file(&note).unwrap();
     fs::write(&note, &text).unwrap();
     fs::set_permissions(&note, PermissionsExt::from_mode(0o600)).unwrap();
     fs::set_permissions(&host.runtime, PermissionsExt::from_mode(0o777)).unwrap();
-    assert_eq!(remove(&host), []);
+    assert_eq!(remove(&host), Remains::default());
     assert!(victim.try_wait().unwrap().is_none());
     // The folder in a note is removed only if a run made it.
     fs::set_permissions(&host.runtime, PermissionsExt::from_mode(0o700)).unwrap();
     let precious = temporary.join("precious");
     fs::create_dir(&precious).unwrap();
     fs::write(&note, format!("folder {}\n", precious.display())).unwrap();
-    assert_eq!(remove(&host), []);
-    assert!(precious.exists());
+    let Remains { removed, staying } = remove(&host);
+    assert_eq!(removed, []);
+    let named = format!("{} is not removed: it is not a folder of a run", precious.display());
+    assert!(staying[0].starts_with(&named), "{staying:?}");
+    assert!(precious.exists() && note.exists());
     victim.kill().unwrap();
     victim.wait().unwrap();
 }

@@ -93,3 +93,35 @@ fn an_earlier_answer_is_read_with_its_bounds_marked() {
     assert!(answer.searches.iter().all(|search| search.interval.is_none()), "of one search each");
     assert_eq!(answer.schema, SCHEMA);
 }
+
+#[test]
+fn an_answer_and_the_journal_are_compared_trial_by_trial() {
+    let valid = |trial: u32| entry(trial, Purpose::Trial, Status::Valid);
+    let journal: Vec<Entry> = (1..5).map(valid).collect();
+    let answer = |trials: &[Entry]| {
+        let text = r#"{"schema": "x", "experiment": "x", "verdict": "answered", "summary": "", "stopped_by": "",
+            "maximum_throughput": null, "capacity": null, "trials": []}"#;
+        Answer { trials: trials.to_vec(), ..serde_json::from_str(text).unwrap() }
+    };
+    assert_eq!(answer(&journal).unlike(&journal).in_words(), [""; 0]);
+    let mut changed = journal.clone();
+    changed[1].seed = 7;
+    let unlike = answer(&changed).unlike(&journal[..3]);
+    assert_eq!(
+        unlike.in_words(),
+        [
+            "trial 4: answer.json counts what journal.jsonl does not have",
+            "trial 2: answer.json and journal.jsonl say different things"
+        ]
+    );
+    assert_eq!([1, 2, 3, 4].map(|trial| unlike.has(trial)), [false, true, false, true]);
+    assert_eq!(
+        answer(&journal[1..]).unlike(&journal).in_words(),
+        ["trial 1: journal.jsonl has what answer.json does not count"]
+    );
+    // A file that cannot be read changes what the journal says of its trial, and not what was measured.
+    let mut unread = journal.clone();
+    unread[0].distrust(vec!["load.json cannot be read: not a regular file".to_owned()]);
+    assert_eq!(answer(&journal).unlike(&unread), unlike::Unlike::default());
+    assert_eq!(answer(&unread).unlike(&journal), unlike::Unlike::default());
+}

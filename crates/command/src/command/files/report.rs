@@ -1,5 +1,7 @@
 //! `benchwright report FILE…`: one page of files.
 
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use results::{Foreign, Load, regular};
@@ -17,15 +19,32 @@ pub(crate) fn report(
     let wrong = |error: std::io::Error| {
         Failure::question(format!("{}: {}", place.display(), regular::plain(&error)))
     };
-    output::check_place("--out", &place)
-        .map_err(|error| Failure::question(format!("{error:#}")))?;
+    // What the user did not name may have been put there by others.
+    let is_named = out.is_some();
+    match is_named {
+        true => output::check_place("--out", &place)
+            .map_err(|error| Failure::question(format!("{error:#}")))?,
+        false => check_beside(&place).map_err(wrong)?,
+    }
     let files = super::read(paths, says)?;
     let page = match whole(paths, &files)? {
         Some(load) => ::report::load::render(&load),
         None => ::report::foreign::render(&files),
     };
-    output::replace(&place, page.as_bytes()).map_err(wrong)?;
+    let written = match is_named {
+        true => output::replace(&place, page.as_bytes()),
+        false => regular::replace(&place, page.as_bytes()),
+    };
+    written.map_err(wrong)?;
     Ok(place)
+}
+
+/// Fails if no page can be written beside a file. A link there is replaced, and never what it leads to.
+fn check_beside(place: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(place).is_ok_and(|found| found.is_dir()) {
+        true => Err(io::Error::other("it is a folder; name the page by --out FILE.html")),
+        false => regular::check_writable(regular::folder_of(place)),
+    }
 }
 
 /// The page stands beside the first file unless the user names a place.

@@ -261,3 +261,22 @@ fn options_that_belong_together_are_asked_for_together() {
     };
     assert_eq!((compare.of_a.len(), compare.of_b.len()), (2, 1));
 }
+
+#[test]
+fn a_page_beside_a_file_replaces_a_link_and_one_at_a_named_place_follows_it() {
+    let folder = TempDir::new().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let paths = [write(&folder, "a.csv", &hey(1.0))];
+    let victim = write(&folder, "victim", "precious");
+    std::os::unix::fs::symlink(&victim, at("a.csv.html")).unwrap();
+    report::report(&paths, &Says::default(), None).unwrap();
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+    assert!(fs::symlink_metadata(at("a.csv.html")).unwrap().is_file());
+    std::os::unix::fs::symlink(&victim, at("named.html")).unwrap();
+    report::report(&paths, &Says::default(), Some(&at("named.html"))).unwrap();
+    assert_ne!(fs::read_to_string(&victim).unwrap(), "precious");
+    fs::remove_file(at("a.csv.html")).unwrap();
+    fs::create_dir(at("a.csv.html")).unwrap();
+    let refused = error(report::report(&paths, &Says::default(), None));
+    assert!(refused.ends_with("it is a folder; name the page by --out FILE.html"), "{refused}");
+}

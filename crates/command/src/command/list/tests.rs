@@ -14,6 +14,7 @@ fn run() -> Run {
         answer: Some("at least 300/s".to_owned()),
         validity: Some("3 of 3 trials valid".to_owned()),
         go_on: None,
+        unread: Vec::new(),
     }
 }
 

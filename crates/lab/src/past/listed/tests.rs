@@ -76,6 +76,31 @@ fn runs_are_listed_and_what_is_hostile_is_skipped_with_its_reason() {
 }
 
 #[test]
+fn a_run_whose_answer_cannot_be_checked_by_its_trials_is_listed_without_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("one");
+    run_into(&path, "queue");
+    let journal = fs::read(path.join("journal.jsonl")).unwrap();
+    let listed = || {
+        let Run { verdict, answer, unread, .. } = Listing::of(&path).unwrap().runs.remove(0);
+        assert!(answer.is_none_or(|answer| answer.starts_with("no trustworthy answer")));
+        assert_eq!(verdict, Verdict::NoAnswer);
+        unread.join("; ").replace(&folder.path().display().to_string(), "…")
+    };
+    fs::remove_file(path.join("journal.jsonl")).unwrap();
+    let mut found = vec![listed()];
+    mkfifo(&path.join("journal.jsonl"), Mode::S_IRWXU).unwrap();
+    found.push(listed());
+    fs::remove_file(path.join("journal.jsonl")).unwrap();
+    fs::write(path.join("journal.jsonl"), "").unwrap();
+    found.push(listed());
+    fs::write(path.join("journal.jsonl"), &journal).unwrap();
+    fs::remove_file(path.join("trials/1/load.json")).unwrap();
+    found.push(listed());
+    expect![[""]].assert_eq(&(found.join("\n") + "\n"));
+}
+
+#[test]
 fn a_results_directory_is_a_list_of_itself() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("one");

@@ -1,0 +1,83 @@
+use std::fs;
+use std::path::Path;
+
+use expect_test::expect;
+
+use crate::backend;
+use crate::experiment;
+use crate::past::Past;
+use crate::progress::Silent;
+use crate::{Host, spec};
+
+/// Makes results on virtual time with this version.
+fn run_into(path: &Path) {
+    let text = "name: queue\nwhere: {backend: simulated}\nsimulated: {service_time: 1ms}\n\
+         workload: {get: /}\nload: {model: open}\nphases: {measure: {time: 5s}}\n\
+         slo: [{metric: p99, max: 100ms}]\nsearch: {range: [100/s, 300/s], step: 100/s}\n";
+    let resolved = spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]).unwrap();
+    let host = Host::new("/nowhere/benchwright".into(), env!("CARGO_PKG_VERSION"));
+    let backends = backend::for_tests;
+    experiment::run(&resolved, Some(path.to_owned()), &host, &backends, &mut Silent).unwrap();
+}
+
+/// Returns what is said of results in which one file was changed, and the answer.
+fn changed(file: &str, change: impl Fn(Vec<u8>) -> Vec<u8>) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    run_into(&path);
+    let whole = fs::read(path.join(file)).unwrap();
+    fs::write(path.join(file), change(whole)).unwrap();
+    let past = Past::read(&path).unwrap();
+    let (answer, unread) = (past.answer(), past.unread());
+    assert_eq!(past.lacks_evidence(), !unread.is_empty());
+    format!("{}\n  {:?}: {}\n", unread.join("\n"), answer.verdict, answer.summary)
+}
+
+fn replaced<'a>(from: &'a str, to: &'a str) -> impl Fn(Vec<u8>) -> Vec<u8> + 'a {
+    move |bytes| {
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(text.contains(from), "{text}");
+        text.replace(from, to).into_bytes()
+    }
+}
+
+#[test]
+fn an_answer_whose_trials_the_journal_does_not_have_is_none() {
+    let first_line =
+        |bytes: Vec<u8>| bytes.split_inclusive(|&b| b == b'\n').next().unwrap().to_vec();
+    let found = [
+        changed("journal.jsonl", |bytes| bytes),
+        changed("journal.jsonl", |_| Vec::new()),
+        changed("journal.jsonl", first_line),
+        changed("journal.jsonl", |_| b"VICTIM".to_vec()),
+        changed("journal.jsonl", |_| vec![b'['; 100_000]),
+        changed("journal.jsonl", |_| vec![0; 100_000]),
+        changed("journal.jsonl", |_| vec![0xff; 10]),
+    ];
+    expect![[""]].assert_eq(&found.concat());
+}
+
+#[test]
+fn an_answer_that_does_not_follow_from_the_journal_is_none() {
+    let found = [
+        changed("answer.json", replaced("300.0", "99999.0")),
+        changed("answer.json", replaced("\"trial\": 2", "\"trial\": 4")),
+        // Only what it concludes.
+        changed("answer.json", |bytes| {
+            let mut answer: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+            answer["capacity"]["rate_per_s"] = 99_999.0.into();
+            answer["summary"] = "capacity 99,999/s".into();
+            serde_json::to_vec(&answer).unwrap()
+        }),
+        // Its words are those of the journal, whatever it says.
+        changed("answer.json", |bytes| {
+            let mut answer: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+            answer["summary"] = "capacity 99,999/s".into();
+            serde_json::to_vec(&answer).unwrap()
+        }),
+        changed("answer.json", replaced("\"answered\"", "\"no_answer\"")),
+        // Of another version, which may have concluded otherwise, the trials are compared.
+        changed("manifest.json", replaced(super::OWN, "benchwright 0.0.1")),
+    ];
+    expect![[""]].assert_eq(&found.concat());
+}

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use measure::estimate::FEWEST_BEYOND;
 use measure::{Nanos, Quantile};
 use results::Foreign;
-use results::foreign::{Distribution, Facts, Loop};
+use results::foreign::{Code, Distribution, Facts, Loop};
 use results::printed::Since;
 
 use crate::chart::percentiles::shape;
@@ -45,7 +45,11 @@ fn write(files: &[Foreign], out: &mut String) -> std::fmt::Result {
     tools.truncate(MOST_CURVES);
     let about = "Figures that other tools measured, with what they support.";
     page::titled(&title(files), Some(about), &tools, out)?;
-    out.push_str("<main>\n<section class=\"verdict open\">\n<h2>? As far as the files say</h2>\n");
+    let (class, heading) = match files.iter().any(|file| file.facts.is_failing()) {
+        true => ("bad", "✗ Requests failed, as far as the files say"),
+        false => ("open", "? As far as the files say"),
+    };
+    writeln!(out, "<main>\n<section class=\"verdict {class}\">\n<h2>{heading}</h2>")?;
     for (word, name, texts) in statements(files) {
         writeln!(out, "<p>{word} {}{}</p>", escape(&name), escape(&texts))?;
     }
@@ -63,7 +67,10 @@ fn statements(files: &[Foreign]) -> Vec<(&'static str, String, String)> {
     let mut found: Vec<(&'static str, String, Vec<usize>)> = Vec::new();
     for (number, file) in files.iter().enumerate() {
         let supported = file.supports.iter().map(|text| ("✓", text));
-        let limits = file.limits.iter().map(|limit| ("!", &limit.text));
+        let limits = file.limits.iter().map(|limit| match limit.code {
+            Code::Failing => ("✗", &limit.text),
+            _ => ("!", &limit.text),
+        });
         for (mark, text) in supported.chain(limits) {
             match found.iter_mut().find(|(known, other, _)| *known == mark && other == text) {
                 Some((_, _, numbers)) => numbers.push(number),
@@ -71,8 +78,9 @@ fn statements(files: &[Foreign]) -> Vec<(&'static str, String, String)> {
             }
         }
     }
-    // What is supported comes before what is not.
-    found.sort_by_key(|(mark, ..)| *mark != "✓");
+    // Failures come first; then what is supported, and what is not.
+    let place = |mark: &str| ["✗", "✓", "!"].iter().position(|known| *known == mark);
+    found.sort_by_key(|(mark, ..)| place(mark));
     let of = |numbers: Vec<usize>| match numbers.len() == files.len() {
         true => String::new(),
         false => {
@@ -136,7 +144,8 @@ fn outcomes(files: &[Foreign]) -> Table {
         let named = |name: &str, count: Option<u64>| Some((name.to_owned(), count?));
         let parts = [
             named("failed", facts.failed),
-            named("without an answer", facts.unanswered),
+            named("unfinished", facts.unfinished),
+            named("without an answer", facts.given_up()),
             named("not begun", facts.not_sent),
         ];
         let statuses =

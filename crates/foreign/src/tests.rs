@@ -43,6 +43,7 @@ fn samples() -> Vec<(&'static str, String, Asked)> {
         sample!("vegeta-csv", "vegeta.csv"),
         sample!("vegeta", "vegeta-report.json"),
         sample!("oha", "oha.json"),
+        sample!("oha-csv", "oha.csv"),
         sample!("fortio", "fortio.json"),
         sample!("ghz", "ghz.json"),
         sample!("ghz", "ghz-short.json"),
@@ -251,7 +252,7 @@ fn what_the_user_says_about_a_loop_decides_what_is_supported() {
 #[test]
 fn a_file_that_ends_in_the_middle_has_what_came_before_and_says_so() {
     let lines =
-        ["k6-json", "vegeta-json", "vegeta-csv", "hey-csv", "jmeter", "gatling", "hlog"];
+        ["k6-json", "vegeta-json", "vegeta-csv", "hey-csv", "oha-csv", "jmeter", "gatling", "hlog"];
     for (name, text, asked) in samples().into_iter().filter(|(name, ..)| lines.contains(name)) {
         let text = text.trim_end();
         let last = text.rfind('\n').unwrap() + 1;
@@ -278,6 +279,7 @@ fn a_wrong_line_is_named() {
         with("vegeta-json", "{}"),
         with("vegeta-csv", "a,b,c"),
         with("hey-csv", "fast,,"),
+        with("oha-csv", "fast,,"),
         with("jmeter", "1764000000000,soon"),
         with("gatling", "REQUEST\thome\t5\t3\tOK"),
         with("gatling", "REQUEST\thome"),
@@ -287,6 +289,7 @@ fn a_wrong_line_is_named() {
         error: line 2 is not one of vegeta: its JSON cannot be read: missing field `code` at line 1 column 2
         error: line 2 is not one of vegeta's CSV files
         error: line 2: `fast` is not a time of hey's CSV file
+        error: line 2 has no begin, duration and status of a request
         error: line 2: the row is not complete, or `soon` in column `elapsed` is not a time
         error: line 2 has no begin, end and result of a request
         error: line 2 has no begin, end and result of a request

@@ -57,6 +57,10 @@ fn the_json_of_oha() {
               requests 16005 failed 15 unanswered 5 not sent – in 5.0 s at 3200.0/s of –/s
               times of 16000: mean 3100000 p50 2700000 p90 5200000 p99 12100000 p99.9 82000000 max 250000000; statuses {"200": 15990, "500": 10}
               LoopUnknown SinceUnknown LeftOut LeftOut FailuresAmongTimes OnlyQuantiles GeneratorUnknown OfTool
+            oha-csv of oha: since ?, loop ?
+              requests 3 failed 1 unanswered – not sent – in 1.998 s at 1.502/s of –/s
+              times of 3: mean 44666666 p50 31014911 p90 100007935 p99 100007935 p99.9 100007935 max 100007935; statuses {"200": 2, "503": 1}
+              Failing LoopUnknown SinceUnknown LeftOut FailuresAmongTimes FewRequests GeneratorUnknown OfTool
         "#]],
     );
 }

@@ -11,13 +11,14 @@ use crate::{
 };
 
 /// All formats, in the order in which they are tried: the later ones are less particular.
-pub const FORMATS: [&Format; 20] = [
+pub const FORMATS: [&Format; 21] = [
     &ours::LOAD,
     &k6::LINES,
     &k6::SUMMARY,
     &vegeta::JSON,
     &vegeta::REPORT,
     &oha::JSON,
+    &oha::CSV,
     &fortio::JSON,
     &ghz::JSON,
     &wrk::WRK2,

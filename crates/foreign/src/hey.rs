@@ -5,7 +5,7 @@ use std::io::BufRead;
 
 use measure::Nanos;
 use measure::quantity::counted;
-use results::foreign::{Code, Limit, Loop};
+use results::foreign::{Code, Distribution, Limit, Loop};
 use results::printed::{Percentile, Printed, Since};
 
 use crate::printed::{Figures, ascending, closed_loop, no_times, percentile};
@@ -107,6 +107,9 @@ fn summary(input: &mut dyn BufRead) -> Result<Found, String> {
     (facts.pacing, facts.step_ns) = (Some(Loop::Closed), Some(STEP.0));
     let mut limits = Vec::new();
     if MOST_TIMES < figures.answered {
+        if let Some(Distribution::Quantiles(quantiles)) = &mut facts.times {
+            quantiles.count = Some(MOST_TIMES);
+        }
         limits.push(Limit {
             code: Code::LeftOut,
             text: format!(

@@ -29,7 +29,13 @@ const COARSE: f64 = 0.05;
 pub(crate) fn judged(file: &str, format: &str, found: Found) -> Foreign {
     let Found { tool, mut facts, limits: own, judges_itself } = found;
     // A length that rounds to nothing has no rate.
-    for figure in [&mut facts.measured_s, &mut facts.completed_per_s, &mut facts.asked_per_s] {
+    facts.goodput_per_s = facts.goodput_per_s.or_else(|| goodput(&facts));
+    for figure in [
+        &mut facts.measured_s,
+        &mut facts.completed_per_s,
+        &mut facts.goodput_per_s,
+        &mut facts.asked_per_s,
+    ] {
         *figure = figure.filter(|number| number.is_finite());
     }
     let supports = supports(&facts);
@@ -50,7 +56,10 @@ pub(crate) fn judged(file: &str, format: &str, found: Found) -> Foreign {
 
 /// Returns true if only the module of the format could know it, so that a merge keeps it.
 pub(crate) fn is_of_format(limit: &Limit) -> bool {
-    matches!(limit.code, Code::NotValid | Code::Incomplete | Code::LeftOut | Code::OfTool)
+    matches!(
+        limit.code,
+        Code::NotValid | Code::Incomplete | Code::Contradiction | Code::LeftOut | Code::OfTool
+    )
 }
 
 /// Returns true if nothing says how well the generator of this file worked.
@@ -60,18 +69,26 @@ pub(crate) fn is_unjudged(foreign: &Foreign) -> bool {
 
 fn place(code: Code) -> u8 {
     match code {
-        Code::NotValid | Code::Incomplete => 0,
-        Code::ClosedLoop | Code::FromSending | Code::LoopUnknown | Code::SinceUnknown => 1,
-        Code::NotSent | Code::Behind => 2,
-        Code::LeftOut | Code::FailuresAmongTimes => 3,
-        Code::OnlyQuantiles | Code::FewRequests | Code::CountUnknown | Code::CoarseTimes => 4,
-        Code::RateUnknown | Code::GeneratorUnknown => 5,
-        Code::OfTool => 6,
+        // Failures come before noise.
+        Code::Failing => 0,
+        Code::NotValid | Code::Incomplete | Code::Contradiction => 1,
+        Code::ClosedLoop | Code::FromSending | Code::LoopUnknown | Code::SinceUnknown => 2,
+        Code::NotSent | Code::Behind => 3,
+        Code::LeftOut | Code::FailuresAmongTimes | Code::LowerBounds => 4,
+        Code::OnlyQuantiles | Code::FewRequests | Code::CountUnknown | Code::CoarseTimes => 5,
+        Code::RateUnknown | Code::GeneratorUnknown => 6,
+        Code::OfTool => 7,
     }
 }
 
 fn supports(facts: &Facts) -> Vec<String> {
+    const MERGE: &str = "a merge with the other parts of the same load";
     let mut supports = Vec::new();
+    if facts.is_mostly_failing() {
+        // The rate and the times of failures support nothing about the service.
+        let is_whole = matches!(facts.times, Some(Distribution::Histogram(_)));
+        return is_whole.then(|| MERGE.to_owned()).into_iter().collect();
+    }
     if let Some(rate) = facts.completed_per_s {
         supports.push(format!("the completed rate, {}/s", grouped(rate)));
     }
@@ -86,11 +103,12 @@ fn supports(facts: &Facts) -> Vec<String> {
             let is_supported =
                 |level: &&Quantile| support(times.count, **level) != Support::Unsupported;
             let highest = LEVELS.iter().rev().find(is_supported);
+            let bounds = if has_unfinished(facts) { ", as lower bounds" } else { "" };
             let reach = highest.map_or("no percentile: too few requests".to_owned(), |level| {
-                format!("percentiles up to {}, shares beyond any limit", level.name())
+                format!("percentiles up to {}, shares beyond any limit{bounds}", level.name())
             });
             supports.push(format!("{what}: {reach}"));
-            supports.push("a merge with the other parts of the same load".to_owned());
+            supports.push(MERGE.to_owned());
         }
         Some(Distribution::Quantiles(quantiles)) => {
             let is_supported = |level: &Quantile| {
@@ -113,6 +131,8 @@ fn supports(facts: &Facts) -> Vec<String> {
 
 fn general(facts: &Facts, tool: &str, judges_itself: bool) -> Vec<Limit> {
     let mut limits = Vec::new();
+    limits.extend(failing(facts));
+    limits.extend(contradictions(facts, judges_itself));
     let mut add = |code, text: String| limits.push(Limit { code, text });
     if facts.times.is_some() {
         if let Some((code, text)) = meaning(facts) {
@@ -136,7 +156,7 @@ fn general(facts: &Facts, tool: &str, judges_itself: bool) -> Vec<Limit> {
             ),
         );
     }
-    if let Some((code, text)) = failures(facts) {
+    for Limit { code, text } in failures(facts) {
         add(code, text);
     }
     if facts.completed_per_s.is_none() {
@@ -175,27 +195,99 @@ fn meaning(facts: &Facts) -> Option<(Code, &'static str)> {
     }
 }
 
-/// Returns what failed requests do to the times.
-fn failures(facts: &Facts) -> Option<(Code, String)> {
-    let failed = facts.failed.filter(|failed| 0 < *failed)?;
-    let of = facts.requests.map_or(String::new(), |all| format!(" of {}", counted(all)));
-    let unanswered = facts.unanswered.unwrap_or(0);
-    let timed = facts.count();
-    let are_left_out = facts.requests.zip(timed).is_some_and(|(all, timed)| timed < all);
-    if 0 < unanswered && are_left_out {
-        let text = format!(
-            "{}{of} requests had no answer, and have no time here: they are missing in every percentile",
-            counted(unanswered)
-        );
-        return Some((Code::LeftOut, text));
-    }
-    facts.times.as_ref()?;
+/// Returns the rate of the requests that did not fail.
+fn goodput(facts: &Facts) -> Option<f64> {
+    let tally = facts.tally()?;
+    let succeeded = tally.requests.saturating_sub(tally.failed).saturating_sub(tally.unfinished);
+    Some(succeeded as f64 / facts.measured_s?)
+}
+
+fn has_unfinished(facts: &Facts) -> bool {
+    facts.unfinished.is_some_and(|count| 0 < count)
+}
+
+/// Returns what so many failures say of all figures.
+fn failing(facts: &Facts) -> Option<Limit> {
+    let tally = facts.tally().filter(|_| facts.is_failing())?;
+    let (failed, requests) = (counted(tally.failed), counted(tally.requests));
+    let why = match facts.failures_met {
+        _ if !facts.is_mostly_failing() => "these are the figures of a failing service",
+        Some(_) => {
+            "more than the load declared as its objective, so these are no figures of a working service"
+        }
+        None => "fewer than half succeeded, so these are no figures of a working service",
+    };
+    let percent = 100.0 * tally.failed_share();
+    let text = format!("{failed} of {requests} requests failed ({percent:.2} %): {why}");
+    Some(Limit { code: Code::Failing, text })
+}
+
+/// Returns the counts that cannot all be true.
+fn contradictions(facts: &Facts, is_ours: bool) -> Vec<Limit> {
+    let Some(requests) = facts.requests else { return Vec::new() };
+    let by_status = facts.statuses.values().copied().fold(0, u64::saturating_add);
+    let counts = [
+        // Ours also has statuses of answers on the way to another address.
+        (Some(by_status).filter(|_| !is_ours), "answers by status"),
+        (facts.failed, "failures"),
+        (facts.unanswered, "requests without an answer"),
+        (facts.count(), "times"),
+    ];
+    let more = counts.into_iter().filter_map(|(count, what)| Some((count?, what)));
+    let more = more.filter(|(count, _)| requests < *count);
+    more.map(|(count, what)| contradiction(requests, what, count)).collect()
+}
+
+pub(crate) fn contradiction(requests: u64, what: &str, count: u64) -> Limit {
     let text = format!(
-        "{}{of} requests failed, and their times are among the others: quick refusals and long waits both move \
-         percentiles",
-        counted(failed)
+        "its counts contradict each other: {} requests, and {} {what}; the file was changed, or its tool counts wrongly",
+        counted(requests),
+        counted(count)
     );
-    Some((Code::FailuresAmongTimes, text))
+    Limit { code: Code::Contradiction, text }
+}
+
+/// Returns what failed and unfinished requests do to the times.
+fn failures(facts: &Facts) -> Vec<Limit> {
+    let mut limits = Vec::new();
+    let mut add = |code, text: String| limits.push(Limit { code, text });
+    let of = facts.requests.map_or(String::new(), |all| format!(" of {}", counted(all)));
+    let unfinished = facts.unfinished.unwrap_or(0);
+    if 0 < unfinished {
+        add(
+            Code::LowerBounds,
+            format!(
+                "{}{of} requests had no response when the load ended: the times that they had waited are among the \
+                 others, so percentiles are lower bounds",
+                counted(unfinished)
+            ),
+        );
+    }
+    let without_time = facts.requests.zip(facts.count());
+    let without_time = without_time.map_or(0, |(all, timed)| all.saturating_sub(timed));
+    let left_out = facts.unanswered.unwrap_or(0).min(without_time);
+    if 0 < left_out {
+        add(
+            Code::LeftOut,
+            format!(
+                "{}{of} requests had no answer, and have no time here: they are missing in every percentile",
+                counted(left_out)
+            ),
+        );
+    }
+    let among = facts.failed.unwrap_or(0).saturating_sub(left_out);
+    if 0 < among && facts.times.is_some() {
+        let failed = if left_out == 0 { "failed" } else { "failed with an answer" };
+        add(
+            Code::FailuresAmongTimes,
+            format!(
+                "{}{of} requests {failed}, and their times are among the others: quick refusals and long waits \
+                 both move percentiles",
+                counted(among)
+            ),
+        );
+    }
+    limits
 }
 
 /// Returns what the number of requests and the precision of the times do not support.

@@ -45,10 +45,13 @@ pub fn merged(parts: &[Foreign]) -> Result<Foreign, String> {
         requests: sum(all().map(|facts| facts.requests)),
         failed: sum(all().map(|facts| facts.failed)),
         unanswered: sum(all().map(|facts| facts.unanswered)),
+        unfinished: all().filter_map(|facts| facts.unfinished).reduce(u64::saturating_add),
+        failures_met: all().try_fold(true, |all, facts| Some(all && facts.failures_met?)),
         // A part that lost nothing says nothing of it.
         not_sent: all().filter_map(|facts| facts.not_sent).reduce(u64::saturating_add),
         asked_per_s: all().map(|facts| facts.asked_per_s).sum(),
         completed_per_s: all().map(|facts| facts.completed_per_s).sum(),
+        goodput_per_s: all().map(|facts| facts.goodput_per_s).sum(),
         statuses,
         times: Some(Distribution::Histogram(Box::new(times))),
         step_ns: all().filter_map(|facts| facts.step_ns).max(),

@@ -1,4 +1,4 @@
-//! The JSON of oha.
+//! The JSON of oha, and its CSV file with a line for each answer.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -8,8 +8,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::json::{number, percentiles, quantiles, wrong};
-use crate::samples::{self, of_tool};
-use crate::{Format, Found, Unit, document};
+use crate::samples::{self, Ended, Samples, cut_off, of_tool};
+use crate::table::Table;
+use crate::{Format, Found, Unit, document, time};
 
 pub(crate) const JSON: Format = Format {
     name: "oha",
@@ -17,6 +18,14 @@ pub(crate) const JSON: Format = Format {
     asks: &[],
     is: |head| head.has_keys(&["summary", "latencyPercentiles"]),
     read: |input, _| read(input),
+};
+
+pub(crate) const CSV: Format = Format {
+    name: "oha-csv",
+    what: "oha --output-format csv URL",
+    asks: &[],
+    is: |head| head.has_columns(&["request-start", "Response-delay", "request-duration"]),
+    read: |input, _| answers(input),
 };
 
 #[derive(Deserialize)]
@@ -31,6 +40,9 @@ struct Document {
     #[serde(default)]
     error_distribution: BTreeMap<String, u64>,
 }
+
+const UNSAID: &str = "oha is a closed loop unless it ran with -q or --burst-delay, and counts times from sending unless \
+     with --latency-correction; the file does not say";
 
 /// Its word for the requests that were in progress at the end.
 const AT_END: &str = "aborted due to deadline";
@@ -70,10 +82,7 @@ fn read(input: &mut dyn BufRead) -> Result<Found, String> {
         })),
         ..Facts::default()
     };
-    let mut limits = vec![of_tool(
-        "oha is a closed loop unless it ran with -q or --burst-delay, and counts times from sending unless with \
-         --latency-correction; the file does not say",
-    )];
+    let mut limits = vec![of_tool(UNSAID)];
     if 0 < unfinished {
         limits.push(Limit {
             code: Code::LeftOut,
@@ -82,5 +91,42 @@ fn read(input: &mut dyn BufRead) -> Result<Found, String> {
             ),
         });
     }
+    Ok(Found { tool: "oha".to_owned(), facts, limits, ..Found::default() })
+}
+
+fn answers(input: &mut dyn BufRead) -> Result<Found, String> {
+    let mut table = Table::named(input, b',')?;
+    let [begin, duration, status] =
+        ["request-start", "request-duration", "status"].map(|name| table.needed(name));
+    let (begin, duration, status) = (begin?, duration?, status?);
+    let mut samples = Samples::default();
+    let mut limits = vec![
+        Limit {
+            code: Code::LeftOut,
+            text:
+                "oha writes no line for a request without an answer: how many there were is unknown"
+                    .to_owned(),
+        },
+        of_tool(UNSAID),
+    ];
+    while table.next()? {
+        let line = table.line();
+        let time = table.number(duration).and_then(|number| time(number, Unit::Seconds));
+        let code = table.text(status);
+        let (Some(time), Some(begin), Ok(number)) =
+            (time, table.number(begin), code.parse::<u32>())
+        else {
+            if table.next()? {
+                return Err(format!("line {line} has no begin, duration and status of a request"));
+            }
+            limits.push(cut_off(line));
+            break;
+        };
+        samples.add(time, if 400 <= number { Ended::Badly } else { Ended::Well });
+        samples.status(&code);
+        samples.at(begin);
+        samples.at(begin + time.as_secs_f64());
+    }
+    let facts = Facts { unanswered: None, ..samples.facts()? };
     Ok(Found { tool: "oha".to_owned(), facts, limits, ..Found::default() })
 }

@@ -3,6 +3,7 @@
 use std::io::{BufRead, Read};
 
 use results::Load;
+use results::failing;
 use results::foreign::{Code, Distribution, Facts, Limit, Loop, Quantiles};
 use results::load::Pacing;
 use results::printed::Since;
@@ -44,7 +45,6 @@ fn read(input: &mut dyn BufRead) -> Result<Found, String> {
         (None, None) => None,
     };
     let counts = &part.counts;
-    let not_sent = counts.intended.checked_sub(counts.sent).filter(|count| 0 < *count);
     let facts = Facts {
         since: Some(printed.map_or(Since::Intended, |printed| printed.since)),
         pacing: Some(match load.pacing {
@@ -52,12 +52,16 @@ fn read(input: &mut dyn BufRead) -> Result<Found, String> {
             Pacing::Closed { .. } => Loop::Closed,
         }),
         measured_s: Some(load.measured_s).filter(|s| 0.0 < *s),
-        requests: Some(counts.sent),
+        // A request that waited for a connection until the end has a time, too.
+        requests: Some(counts.intended),
         failed: Some(counts.failed),
-        unanswered: Some(counts.sent.saturating_sub(counts.completed)),
-        not_sent,
+        unanswered: Some(counts.intended.saturating_sub(counts.completed)),
+        unfinished: Some(counts.unfinished).filter(|count| 0 < *count),
+        failures_met: load.slo.as_ref().and_then(|slo| failing::declared(&slo.objectives)),
+        not_sent: None,
         asked_per_s: part.rates_per_s.asked,
         completed_per_s: Some(part.rates_per_s.completed),
+        goodput_per_s: Some(part.rates_per_s.goodput),
         statuses: part.statuses.clone(),
         times,
         step_ns: None,

@@ -14,6 +14,7 @@ use results::printed::Since;
 
 use super::*;
 
+mod failing;
 mod formats;
 
 /// The samples with the names of their formats and what has to be said about them.
@@ -42,6 +43,7 @@ fn samples() -> Vec<(&'static str, String, Asked)> {
         sample!("vegeta-csv", "vegeta.csv"),
         sample!("vegeta", "vegeta-report.json"),
         sample!("oha", "oha.json"),
+        sample!("oha-csv", "oha.csv"),
         sample!("fortio", "fortio.json"),
         sample!("ghz", "ghz.json"),
         sample!("ghz", "ghz-short.json"),
@@ -238,7 +240,8 @@ fn what_the_user_says_about_a_loop_decides_what_is_supported() {
     let codes = |pacing, since| {
         let asked = Asked { pacing, since, ..Asked::default() };
         let found = read_bytes(text.as_bytes(), &asked).unwrap();
-        found.limits[0].code
+        // Most of these requests failed, which comes first.
+        found.limits[1].code
     };
     use results::foreign::Code;
     assert_eq!(codes(None, None), Code::LoopUnknown);
@@ -248,14 +251,16 @@ fn what_the_user_says_about_a_loop_decides_what_is_supported() {
 
 #[test]
 fn a_file_that_ends_in_the_middle_has_what_came_before_and_says_so() {
-    let lines = ["k6-json", "vegeta-json", "vegeta-csv", "hey-csv", "jmeter", "gatling", "hlog"];
+    let lines =
+        ["k6-json", "vegeta-json", "vegeta-csv", "hey-csv", "oha-csv", "jmeter", "gatling", "hlog"];
     for (name, text, asked) in samples().into_iter().filter(|(name, ..)| lines.contains(name)) {
         let text = text.trim_end();
         let last = text.rfind('\n').unwrap() + 1;
         let half = &text[..last + if name == "gatling" { 9 } else { (text.len() - last) / 3 }];
         let found = read_bytes(half.as_bytes(), &asked);
-        let is_marked =
-            |found: &Foreign| found.limits[0].code == results::foreign::Code::Incomplete;
+        let is_marked = |found: &Foreign| {
+            found.limits.iter().any(|limit| limit.code == results::foreign::Code::Incomplete)
+        };
         // The last line of Gatling's log is not a request.
         assert!(name == "gatling" || found.as_ref().is_ok_and(is_marked), "{name}: {found:?}");
     }
@@ -274,6 +279,7 @@ fn a_wrong_line_is_named() {
         with("vegeta-json", "{}"),
         with("vegeta-csv", "a,b,c"),
         with("hey-csv", "fast,,"),
+        with("oha-csv", "fast,,"),
         with("jmeter", "1764000000000,soon"),
         with("gatling", "REQUEST\thome\t5\t3\tOK"),
         with("gatling", "REQUEST\thome"),
@@ -283,6 +289,7 @@ fn a_wrong_line_is_named() {
         error: line 2 is not one of vegeta: its JSON cannot be read: missing field `code` at line 1 column 2
         error: line 2 is not one of vegeta's CSV files
         error: line 2: `fast` is not a time of hey's CSV file
+        error: line 2 has no begin, duration and status of a request
         error: line 2: the row is not complete, or `soon` in column `elapsed` is not a time
         error: line 2 has no begin, end and result of a request
         error: line 2 has no begin, end and result of a request

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::json::{percentiles, quantiles, wrong};
+use crate::judge::contradiction;
 use crate::samples::{self, Ended, Samples, cut_off, of_tool};
 use crate::table::Table;
 use crate::{Format, Found, Unit, document, time};
@@ -182,6 +183,7 @@ fn report(input: &mut dyn BufRead) -> Result<Found, String> {
             _ => samples::count(&mut statuses, code, *number),
         }
     }
+    let results = report.status_codes.values().copied().fold(0, u64::saturating_add);
     let length = Nanos(report.duration.saturating_add(report.wait)).as_secs_f64();
     let measured_s = Some(length).filter(|s| 0.0 < *s);
     let answered = report.requests.saturating_sub(unanswered);
@@ -202,5 +204,8 @@ fn report(input: &mut dyn BufRead) -> Result<Found, String> {
     ));
     let estimated =
         of_tool("vegeta's report estimates percentiles (t-digest); its results have each time");
-    found(facts, vec![rate, estimated])
+    // More of them than requests are noticed in every format.
+    let lacking = (results < report.requests)
+        .then(|| contradiction(report.requests, "results by status", results));
+    found(facts, lacking.into_iter().chain([rate, estimated]).collect())
 }

@@ -220,6 +220,8 @@ fn read(input: &mut dyn BufRead, pacing: Loop) -> Result<Found, String> {
     {
         let all = quantiles.percentiles.iter().copied().chain(spectrum(&text));
         quantiles.percentiles = ascending(all.collect());
+        // The answers of its calibration have no time.
+        quantiles.count = recorded(&text).or(quantiles.count);
     }
     if let Some(printed) = figures.times.as_ref().filter(|printed| 0 < printed.missing) {
         let (missing, timeout) = (counted(printed.missing), printed.timeout_ns.unwrap_or_default());

@@ -372,9 +372,8 @@ pub fn in_words(compared: &Compared) -> String {
     let Compared { metric, verdict, interval, p, trials_a, trials_b, blocks, .. } = compared;
     let change = effect_in_words(compared);
     if change.is_none() && !is_censored(compared) {
-        return format!(
-            "{metric} undecided: an arm has no valid trial of a working service with this figure"
-        );
+        let usual = "an arm has no valid trial of a working service with this figure";
+        return format!("{metric} undecided: {}", compared.refused.as_deref().unwrap_or(usual));
     }
     let interval = match interval {
         Some(interval) => format!(" ({})", changes(*interval)),

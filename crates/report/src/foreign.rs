@@ -6,7 +6,7 @@ use std::fmt::Write;
 use measure::estimate::FEWEST_BEYOND;
 use measure::{Nanos, Quantile};
 use results::Foreign;
-use results::foreign::{Distribution, Facts, Loop};
+use results::foreign::{Code, Distribution, Facts, Loop};
 use results::printed::Since;
 
 use crate::chart::percentiles::shape;
@@ -45,7 +45,11 @@ fn write(files: &[Foreign], out: &mut String) -> std::fmt::Result {
     tools.truncate(MOST_CURVES);
     let about = "Figures that other tools measured, with what they support.";
     page::titled(&title(files), Some(about), &tools, out)?;
-    out.push_str("<main>\n<section class=\"verdict open\">\n<h2>? As far as the files say</h2>\n");
+    let (class, heading) = match files.iter().any(|file| file.facts.is_failing()) {
+        true => ("bad", "✗ Requests failed, as far as the files say"),
+        false => ("open", "? As far as the files say"),
+    };
+    writeln!(out, "<main>\n<section class=\"verdict {class}\">\n<h2>{heading}</h2>")?;
     let statements = statements(files);
     let of_all = statements.iter().filter(|statement| statement.files.len() == files.len());
     out.push_str(&list_of(of_all));
@@ -76,7 +80,10 @@ fn statements(files: &[Foreign]) -> Vec<Statement<'_>> {
     let mut found: Vec<Statement<'_>> = Vec::new();
     for (number, file) in files.iter().enumerate() {
         let supported = file.supports.iter().map(|text| ("✓", text));
-        let limits = file.limits.iter().map(|limit| ("!", &limit.text));
+        let limits = file.limits.iter().map(|limit| match limit.code {
+            Code::Failing => ("✗", &limit.text),
+            _ => ("!", &limit.text),
+        });
         for (mark, text) in supported.chain(limits) {
             match found.iter_mut().find(|known| known.mark == mark && known.text == text) {
                 Some(known) => known.files.push(number),
@@ -84,8 +91,8 @@ fn statements(files: &[Foreign]) -> Vec<Statement<'_>> {
             }
         }
     }
-    // What is supported comes before what is not.
-    found.sort_by_key(|statement| statement.mark != "✓");
+    // Failures come first; then what is supported, and what is not.
+    found.sort_by_key(|it| ["✗", "✓", "!"].iter().position(|known| *known == it.mark));
     found
 }
 
@@ -106,9 +113,10 @@ fn of_file(
     let own =
         || statements.iter().filter(|one| one.files.len() < all && one.files.contains(&number));
     let with = |mark: &str| own().filter(|one| one.mark == mark).count();
-    let (supported, limits) = (with("✓"), with("!"));
-    if 0 < supported + limits {
-        let title = format!("{}: ✓ {supported} supported, ! {limits} not", file.file);
+    let (failures, supported, limits) = (with("✗"), with("✓"), with("!"));
+    if 0 < failures + supported + limits {
+        let failures = if failures == 0 { "" } else { "✗ requests failed, " };
+        let title = format!("{}: {failures}✓ {supported} supported, ! {limits} not", file.file);
         page::fold(out, &title, &list_of(own()));
     }
 }
@@ -164,7 +172,8 @@ fn outcomes(files: &[Foreign]) -> Table {
         let named = |name: &str, count: Option<u64>| Some((name.to_owned(), count?));
         let parts = [
             named("failed", facts.failed),
-            named("without an answer", facts.unanswered),
+            named("unfinished", facts.unfinished),
+            named("without an answer", facts.given_up()),
             named("not begun", facts.not_sent),
         ];
         let statuses =

@@ -34,6 +34,12 @@ pub struct Comparison {
     pub verdict: Verdict,
     /// The difference that matters, as a share.
     pub margin: f64,
+    /// The failures of the arms, in words: figures of requests that failed are not those of the service.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<String>,
+    /// True if nothing says in which order the trials ran, so that `interleaved` is only not known to be true.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub order_unknown: bool,
     /// The metrics that decide.
     pub metrics: Vec<Compared>,
     /// The percentiles of trials at one load, of all requests and of each label: they show where a
@@ -48,6 +54,9 @@ pub struct Compared {
     #[serde(flatten)]
     pub of: Of,
     pub verdict: Verdict,
+    /// The reason why the figures of an arm are not compared, if they are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
     /// The figure of B over that of A: 1.05 is five per cent more. It is the ratio at which the ranks of
     /// both agree, which a few trials that lie apart hardly move. Of numbers of events, each is one more
     /// than was counted. Null if an arm has no figure, or only bounds of one.
@@ -243,6 +252,8 @@ pub fn compare(
         b: b.to_owned(),
         verdict: together(&metrics),
         margin,
+        failures: Vec::new(),
+        order_unknown: false,
         percentiles: percentiles.into_iter().filter_map(shift).collect(),
         metrics,
     }
@@ -284,6 +295,7 @@ fn judged(
         metric,
         of,
         verdict,
+        refused: None,
         effect: found.map(|found| found.ratio),
         effect_bounds: None,
         interval: found.and_then(|found| finite(found.interval)),

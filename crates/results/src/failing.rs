@@ -269,12 +269,17 @@ pub fn of_load_in_words(load: &Load) -> Option<String> {
 /// Returns true if fewer requests succeeded than a load must have: then the answer is no. An objective on
 /// failures declares another share, and decides instead.
 pub fn is_missed(load: &Load, objectives: &[Judged]) -> bool {
-    let declares = |judged: &&Judged| matches!(judged.slo, Slo::Failures { .. });
-    let mut declared = objectives.iter().filter(declares).peekable();
-    match declared.peek() {
-        Some(_) => declared.any(|judged| !judged.met),
+    match declared(objectives) {
+        Some(is_met) => !is_met,
         None => Tally::of(&load.total.counts).is_mostly_failing(),
     }
+}
+
+/// Returns true if all objectives on failures are met; `None` if there are none.
+pub fn declared(objectives: &[Judged]) -> Option<bool> {
+    let declares = |judged: &&Judged| matches!(judged.slo, Slo::Failures { .. });
+    let met = objectives.iter().filter(declares).map(|judged| judged.met);
+    met.reduce(|all, met| all && met)
 }
 
 /// Returns the sentence on a load that fails, with the remedy; `None` if it does not fail, or if an objective

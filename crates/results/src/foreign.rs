@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use measure::{Nanos, Quantile};
 use serde::{Deserialize, Serialize};
 
+use crate::failing::Tally;
 use crate::metric::Metric;
 use crate::printed::{Percentile, Since};
 use crate::times::Times;
@@ -46,7 +47,7 @@ pub struct Facts {
     pub pacing: Option<Loop>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_s: Option<f64>,
-    /// The requests that were sent, answered or not.
+    /// The requests that were sent, answered or not; of our own loads all that were due, since each has a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
     /// Those of them that the tool calls failed, answered or not.
@@ -55,6 +56,14 @@ pub struct Facts {
     /// Those of them without an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unanswered: Option<u64>,
+    /// Those of them that had no response when the load ended, and whose waits until then are among the times:
+    /// lower bounds. They are no failures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfinished: Option<u64>,
+    /// True if the failures are within the share that the load declared as an objective; absent if it declared
+    /// none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failures_met: Option<bool>,
     /// The requests, or the iterations, that the tool should have begun and did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_sent: Option<u64>,
@@ -62,6 +71,9 @@ pub struct Facts {
     pub asked_per_s: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_per_s: Option<f64>,
+    /// The rate of the requests that ended well; of our own loads within their objectives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goodput_per_s: Option<f64>,
     /// The answers by status.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub statuses: BTreeMap<String, u64>,
@@ -117,6 +129,12 @@ pub struct Limit {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Code {
+    /// So many requests failed that the figures are not those of a working service.
+    Failing,
+    /// Counts of the file contradict each other.
+    Contradiction,
+    /// The waits of requests that had no response yet are among the times.
+    LowerBounds,
     /// The loop is closed and its times count from sending: nothing follows about response times under
     /// overload.
     ClosedLoop,
@@ -188,10 +206,36 @@ impl Facts {
         }
     }
 
+    /// Returns the requests without an answer that had their time for it.
+    pub fn given_up(&self) -> Option<u64> {
+        Some(self.unanswered?.saturating_sub(self.unfinished.unwrap_or(0)))
+    }
+
+    /// Returns the requests by their end; `None` if the file does not say how many failed.
+    pub fn tally(&self) -> Option<Tally> {
+        let (requests, failed) = (self.requests?, self.failed?);
+        Some(Tally { requests, failed, unfinished: self.unfinished.unwrap_or(0) })
+    }
+
+    /// Returns true if so many requests failed that the figures are not those of a working service.
+    pub fn is_failing(&self) -> bool {
+        self.is_mostly_failing() || self.tally().is_some_and(Tally::is_failing)
+    }
+
+    /// Returns true if fewer requests succeeded than a load must have: half of them, unless it declared a share of
+    /// failures.
+    pub fn is_mostly_failing(&self) -> bool {
+        match self.failures_met {
+            Some(is_met) => !is_met,
+            None => self.tally().is_some_and(Tally::is_mostly_failing),
+        }
+    }
+
     /// Returns the figure of a metric: nanoseconds or a rate per second; `None` if the file does not have it.
     pub fn figure(&self, metric: Metric) -> Option<f64> {
         match metric {
             Metric::Completed => self.completed_per_s,
+            Metric::Goodput => self.goodput_per_s,
             _ => self.quantile_ns(metric.quantile()?).map(|ns| ns as f64),
         }
     }

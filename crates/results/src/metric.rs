@@ -22,9 +22,12 @@ pub enum Metric {
     /// The rate of the requests that ended well and within the SLO.
     Goodput,
     P50,
+    P75,
     P90,
+    P95,
     P99,
     P999,
+    P9999,
     /// Percentiles of the delivery time of events.
     DeliveryP50,
     DeliveryP90,
@@ -68,6 +71,8 @@ impl Metric {
         Metric::Capacity,
         Metric::MaximumThroughput,
     ];
+    /// The percentiles of the response time that only files of load generators have: trials keep the others.
+    pub const OF_FILES: [Metric; 3] = [Metric::P75, Metric::P95, Metric::P9999];
     /// The percentiles of the delivery time, the lowest first.
     pub const OF_DELIVERY: [Metric; 5] = [
         Metric::DeliveryP50,
@@ -84,9 +89,12 @@ impl Metric {
             Metric::Completed => "completed",
             Metric::Goodput => "goodput",
             Metric::P50 => "p50",
+            Metric::P75 => "p75",
             Metric::P90 => "p90",
+            Metric::P95 => "p95",
             Metric::P99 => "p99",
             Metric::P999 => "p99.9",
+            Metric::P9999 => "p99.99",
             Metric::DeliveryP50 => "delivery_p50",
             Metric::DeliveryP90 => "delivery_p90",
             Metric::DeliveryP99 => "delivery_p99",
@@ -117,6 +125,7 @@ impl Metric {
             Metric::Lost | Metric::Duplicated => true,
             Metric::Completed | Metric::Goodput => false,
             Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => false,
+            Metric::P75 | Metric::P95 | Metric::P9999 => false,
             Metric::Capacity | Metric::MaximumThroughput => false,
         }
     }
@@ -125,6 +134,7 @@ impl Metric {
     fn unit(self) -> Unit {
         match self {
             Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => Unit::Time,
+            Metric::P75 | Metric::P95 | Metric::P9999 => Unit::Time,
             Metric::DeliveryP50 | Metric::DeliveryP90 | Metric::DeliveryP99 => Unit::Time,
             Metric::DeliveryP999 | Metric::DeliveryP9999 => Unit::Time,
             Metric::Lost | Metric::Duplicated => Unit::Events,
@@ -137,9 +147,12 @@ impl Metric {
     pub fn quantile(self) -> Option<Quantile> {
         match self {
             Metric::P50 => Some(Quantile::P50),
+            Metric::P75 => Some(Quantile::P75),
             Metric::P90 => Some(Quantile::P90),
+            Metric::P95 => Some(Quantile::P95),
             Metric::P99 => Some(Quantile::P99),
             Metric::P999 => Some(Quantile::P999),
+            Metric::P9999 => Some(Quantile::P9999),
             _ => None,
         }
     }
@@ -182,8 +195,15 @@ impl Metric {
             Metric::DeliveryP9999 => delivered(|delivery| delivery.p9999_ns),
             Metric::Lost => delivered(|delivery| Some(delivery.lost)),
             Metric::Duplicated => delivered(|delivery| Some(delivery.duplicated)),
+            Metric::P75 | Metric::P95 | Metric::P9999 => None,
             Metric::Capacity | Metric::MaximumThroughput => None,
         }
+    }
+
+    /// Reads the name of a metric, also of one that only files of load generators have.
+    pub fn of_files(name: &str) -> Result<Metric, String> {
+        let found = Metric::OF_FILES.into_iter().find(|metric| metric.name() == name);
+        found.map_or_else(|| name.parse(), Ok)
     }
 
     /// Returns true if the figure of a trial is a lower bound: a percentile of the delivery that falls among

@@ -73,7 +73,11 @@ fn every_command_names_a_trial_of_which_a_file_cannot_be_read() {
     };
     let answer = fs::read_to_string(path.join("answer.json")).unwrap();
     for (file, text, named) in [
-        ("journal.jsonl", "VICTIM".to_owned(), "answer.json counts what journal.jsonl does not have"),
+        (
+            "journal.jsonl",
+            "VICTIM".to_owned(),
+            "answer.json counts what journal.jsonl does not have",
+        ),
         (
             "answer.json",
             answer.replace("\"requests\": ", "\"requests\": 9"),

@@ -33,6 +33,7 @@ const ROW_FOR_EACH_TRIAL: &str = "requests of one trial resemble each other, so 
 
 #[derive(Args, Debug)]
 #[command(
+    after_help = "Exit codes: 0 analysed, 1 too many requests of a file failed.",
     after_long_help = format!("The files of load generators are read as they are, and each is told with what its \
                         figures support and what not:\n\n  \
                         benchwright analyse k6-summary.json\n  \
@@ -51,7 +52,9 @@ const ROW_FOR_EACH_TRIAL: &str = "requests of one trial resemble each other, so 
                         interval, Shamos' robust estimate of it, the RSD that chance alone gives (for a \
                         percentile, with --requests and a lower percentile among the metrics), the test for a \
                         trend, and outliers. For each two levels: the ratio with its interval, and the test of \
-                        their spreads. Nothing is left out.", foreign::list())
+                        their spreads. Nothing is left out.\n\n\
+                        Exit codes: 0 analysed, 1 fewer than half of the requests of a file succeeded, or more failed \
+                        than its load declared.", foreign::list())
 )]
 pub(crate) struct Analyse {
     /// Files of load generators, or with --by a table of trials

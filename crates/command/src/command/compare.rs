@@ -62,9 +62,10 @@ pub(crate) struct Compare {
     #[arg(long = "b", id = "of_b", value_name = "FILE", num_args = 1.., requires = "of_a", conflicts_with = "b")]
     pub(crate) of_b: Vec<PathBuf>,
     /// The metrics that decide: completed, goodput, p50, p90, p99, p99.9, capacity,
-    /// maximum_throughput; of the requests with a label login.p50, login.p99; of events delivery_p50, delivery_p90, delivery_p99, delivery_p99.9,
-    /// delivery_p99.99, lost, duplicated [default: those of the spec, or what its question asks for]
-    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    /// maximum_throughput; of the requests with a label login.p50, login.p99; of events delivery_p50, delivery_p90,
+    /// delivery_p99, delivery_p99.9, delivery_p99.99, lost, duplicated; of files also p75, p95, p99.99 [default: those
+    /// of the spec, or what its question asks for]
+    #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = wanted)]
     pub(crate) metrics: Vec<Wanted>,
     /// The difference that matters [default: that of the spec, or 3%]
     #[arg(long, value_name = "SHARE")]
@@ -91,6 +92,12 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
         found.warnings.iter().for_each(|warning| output::error(&format!("! {warning}")));
         return print(arguments, &found.comparison);
     }
+    if let Some(metric) = metrics.iter().find(|it| Metric::OF_FILES.contains(&it.metric)) {
+        let text = format!(
+            "trials keep no {metric}, which only files of load generators have; compare p50, p90, p99 or p99.9"
+        );
+        return Err(Failure::question(text));
+    }
     let a = a.as_ref().expect("without files there is a directory");
     if let Some(b) = b
         && a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
@@ -112,13 +119,13 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
             past.compared_with(other, metrics, margin)
         }
     };
-    let found = found.map_err(failed)?;
+    let mut found = found.map_err(failed)?;
     let both = || [Some(&past), other.as_ref()].into_iter().flatten();
     for past in both() {
         unread::tell(past);
-        let words = failing(past).into_iter().chain(not_all_valid(past));
-        words.for_each(|words| output::error(&words));
+        not_all_valid(past).iter().for_each(|words| output::error(words));
     }
+    found.failures = both().filter_map(failing).collect();
     let exit = print(arguments, &found)?;
     if found.verdict == Verdict::Undecided {
         let go_on = both().filter_map(|past| past.answer().go_on(&past.name));
@@ -141,6 +148,14 @@ fn print(arguments: &Compare, found: &Comparison) -> Result<Exit, Failure> {
         Verdict::Worse => Exit::No,
         Verdict::Undecided => Exit::NoAnswer,
     })
+}
+
+/// Reads a metric, also one that only files of load generators have.
+fn wanted(name: &str) -> Result<Wanted, String> {
+    match Metric::of_files(name) {
+        Ok(metric) => Ok(Wanted::from(metric)),
+        Err(_) => name.parse(),
+    }
 }
 
 /// Returns a metric that files can have.
@@ -176,7 +191,7 @@ fn arms(arguments: &Compare) -> Result<Option<[&[PathBuf]; 2]>, Failure> {
 /// service.
 pub(super) fn failing(past: &Past) -> Option<String> {
     let words = failing_in_words(past.journal.iter())?;
-    Some(format!("! {}: {words}", past.name))
+    Some(format!("{}: {words}", past.name))
 }
 
 /// Returns the trials of a run that were not valid, or disturbed, in the words of every other command; `None`
@@ -188,16 +203,21 @@ fn not_all_valid(past: &Past) -> Option<String> {
         .then(|| format!("! {}: {}", past.name, validity_in_words(past.journal.iter())))
 }
 
-/// The facts that a reader has to know before the figures: differences of the environments, and the order.
+/// The facts that a reader has to know before the figures: failures, differences of the environments, and the
+/// order.
 struct Caveats<'a> {
+    failures: &'a [String],
     differences: &'a [Difference],
     not_interleaved: bool,
+    order_unknown: bool,
 }
 
 impl Caveats<'_> {
     fn of(comparison: &Comparison) -> Caveats<'_> {
         let first = comparison.metrics.first();
         Caveats {
+            failures: &comparison.failures,
+            order_unknown: comparison.order_unknown,
             differences: first.map_or(&[], |first| &first.environment_differences),
             not_interleaved: comparison.metrics.iter().any(|compared| !compared.interleaved),
         }
@@ -205,12 +225,18 @@ impl Caveats<'_> {
 
     /// Returns each sentence, and true if the list of the differences belongs to it.
     fn sentences(&self) -> Vec<(String, bool)> {
-        let mut sentences = Vec::new();
+        let mut sentences: Vec<(String, bool)> =
+            self.failures.iter().map(|failure| (failure.clone(), false)).collect();
         if !self.differences.is_empty() {
             let text = format!("not the same environment: {} differ", self.count());
             sentences.push((text, true));
         }
-        if self.not_interleaved {
+        if self.order_unknown {
+            let text = "the order of the trials is not known, since files do not say whether the arms alternated: \
+                        a drift of the machine looks like a difference between them; one experiment with \
+                        repeat.order: {blocks: 4} alternates them";
+            sentences.push((text.to_owned(), false));
+        } else if self.not_interleaved {
             let text = "not interleaved: the arms ran one after the other, and a drift of the machine looks \
                  like a difference between them; run both in one experiment with repeat.order: {blocks: 4}";
             sentences.push((text.to_owned(), false));
@@ -266,7 +292,7 @@ pub(super) fn text(comparison: &Comparison) -> String {
     text
 }
 
-fn markdown(comparison: &Comparison) -> String {
+pub(super) fn markdown(comparison: &Comparison) -> String {
     let Comparison { a, b, verdict, margin, .. } = comparison;
     let cell = |text: &str| text.replace('|', "\\|");
     let mut text =
@@ -305,7 +331,8 @@ fn markdown(comparison: &Comparison) -> String {
             p.map_or("–".to_owned(), probability),
         );
     }
-    for compared in comparison.metrics.iter().filter(|compared| is_censored(compared)) {
+    let is_explained = |compared: &&Compared| is_censored(compared) || compared.refused.is_some();
+    for compared in comparison.metrics.iter().filter(is_explained) {
         let words = format!("{}{}", compared.of.prefix(), in_words(compared));
         let _ = writeln!(text, "\n> {}", cell(&words));
     }

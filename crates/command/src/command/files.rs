@@ -11,7 +11,7 @@ use measure::estimate::{CONFIDENCE, Support, beyond, quantile_interval, support}
 use measure::quantity::{counted, grouped};
 use measure::{Nanos, Quantile};
 use results::Foreign;
-use results::foreign::{Distribution, Facts, Loop};
+use results::foreign::{Code, Distribution, Facts, Limit, Loop};
 use results::printed::Since;
 
 use console::output::Failure;
@@ -154,10 +154,16 @@ pub(crate) fn text(foreign: &Foreign) -> String {
         let _ = writeln!(text, "  times     {}", since(facts));
         text += &times(facts);
     }
+    // Failures come first: what fails most requests supports nothing else.
+    let (failing, others): (Vec<&Limit>, Vec<&Limit>) =
+        limits.iter().partition(|limit| limit.code == Code::Failing);
+    for limit in failing {
+        let _ = writeln!(text, "! {}", limit.text);
+    }
     for support in supports {
         let _ = writeln!(text, "+ {support}");
     }
-    for limit in limits {
+    for limit in others {
         let _ = writeln!(text, "! {}", limit.text);
     }
     text
@@ -191,7 +197,8 @@ fn outcomes(facts: &Facts) -> Option<String> {
     let statuses = (!statuses.is_empty()).then(|| statuses.join(", "));
     let parts = [
         failed,
-        some(facts.unanswered, "without an answer"),
+        some(facts.unfinished, "unfinished"),
+        some(facts.given_up(), "without an answer"),
         some(facts.not_sent, "not begun"),
         statuses,
     ];

@@ -136,8 +136,8 @@ fn check_places(arguments: &Init, mix: &Path) -> Result<(), Failure> {
                 "{shown}: there is such a file; name another one with --out, or replace it with --force"
             )));
         }
-        output::check_place(path)
-            .map_err(|error| Failure::question(format!("--out {shown}: {error}")))?;
+        output::check_place("--out", path)
+            .map_err(|error| Failure::question(format!("{error:#}")))?;
     }
     match arguments.out == mix {
         true => {

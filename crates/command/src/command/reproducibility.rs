@@ -44,7 +44,7 @@ pub(crate) fn reproducibility(arguments: &Reproducibility) -> Result<Exit, Failu
     let Reproducibility { directory, metrics, json } = arguments;
     let past = Past::read(directory).map_err(failed)?;
     unread::tell(&past);
-    failing(&past).iter().for_each(|words| output::error(words));
+    failing(&past).iter().for_each(|words| output::error(&format!("! {words}")));
     let mut reproducibility = past.answer().reproducibility;
     if !metrics.is_empty() {
         for reproduced in &mut reproducibility {

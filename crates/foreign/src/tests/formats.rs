@@ -7,23 +7,23 @@ fn the_summary_and_the_lines_of_k6() {
     check(
         "k6",
         &expect![[r#"
-        k6 of k6: since Sent, loop ?
-          requests 12000 failed 24 unanswered – not sent – in 30.0375 s at 399.5/s of –/s
-          times of 12000: mean 14200000 p50 9500000 p90 31500000 p99 – p99.9 – max 812400000; statuses {}
-          LoopUnknown FailuresAmongTimes OnlyQuantiles GeneratorUnknown OfTool OfTool
-        k6 of k6: since Sent, loop Open
-          requests 4850 failed – unanswered – not sent 150 in 10.0 s at 485.0/s of –/s
-          times of 4850: mean 205500000 p50 120000000 p90 – p99 1500500000 p99.9 1900000000 max 2010750000; statuses {}
-          FromSending NotSent OnlyQuantiles FewRequests GeneratorUnknown OfTool
-        k6 of k6: since Sent, loop ?
-          requests 900 failed 9 unanswered – not sent – in 20.0 s at 45.0/s of –/s
-          times of 900: mean 150500000 p50 120000000 p90 210000000 p99 – p99.9 – max 450000000; statuses {}
-          LoopUnknown FailuresAmongTimes OnlyQuantiles GeneratorUnknown OfTool OfTool
-        k6-json of k6: since Sent, loop Open
-          requests 3 failed 2 unanswered 1 not sent 3 in 1.9997 s at 1.0/s of –/s
-          times of 3: mean 7416666 p50 9756671 p90 12500991 p99 12500991 p99.9 12500991 max 12500991; statuses {"200": 1, "503": 1}
-          FromSending NotSent FailuresAmongTimes FewRequests GeneratorUnknown
-    "#]],
+            k6 of k6: since Sent, loop ?
+              requests 12000 failed 24 unanswered – not sent – in 30.0375 s at 399.5/s of –/s
+              times of 12000: mean 14200000 p50 9500000 p90 31500000 p99 – p99.9 – max 812400000; statuses {}
+              LoopUnknown FailuresAmongTimes OnlyQuantiles GeneratorUnknown OfTool OfTool
+            k6 of k6: since Sent, loop Open
+              requests 4850 failed – unanswered – not sent 150 in 10.0 s at 485.0/s of –/s
+              times of 4850: mean 205500000 p50 120000000 p90 – p99 1500500000 p99.9 1900000000 max 2010750000; statuses {}
+              FromSending NotSent OnlyQuantiles FewRequests GeneratorUnknown OfTool
+            k6 of k6: since Sent, loop ?
+              requests 900 failed 9 unanswered – not sent – in 20.0 s at 45.0/s of –/s
+              times of 900: mean 150500000 p50 120000000 p90 210000000 p99 – p99.9 – max 450000000; statuses {}
+              LoopUnknown FailuresAmongTimes OnlyQuantiles GeneratorUnknown OfTool OfTool
+            k6-json of k6: since Sent, loop Open
+              requests 3 failed 2 unanswered 1 not sent 3 in 1.9997 s at 1.0/s of –/s
+              times of 3: mean 7416666 p50 9756671 p90 12500991 p99 12500991 p99.9 12500991 max 12500991; statuses {"200": 1, "503": 1}
+              Failing FromSending NotSent FailuresAmongTimes FewRequests GeneratorUnknown
+        "#]],
     );
 }
 
@@ -32,19 +32,19 @@ fn the_results_and_the_report_of_vegeta() {
     check(
         "vegeta",
         &expect![[r#"
-        vegeta-json of vegeta: since Sent, loop ?
-          requests 3 failed 2 unanswered 1 not sent – in 2.0 s at 1.0/s of –/s
-          times of 3: mean 335333333 p50 4001791 p90 1000341503 p99 1000341503 p99.9 1000341503 max 1000341503; statuses {"200": 1, "503": 1}
-          LoopUnknown FailuresAmongTimes FewRequests GeneratorUnknown OfTool
-        vegeta-csv of vegeta: since Sent, loop ?
-          requests 3 failed 2 unanswered 1 not sent – in 2.0 s at 1.0/s of –/s
-          times of 3: mean 335333333 p50 4001791 p90 1000341503 p99 1000341503 p99.9 1000341503 max 1000341503; statuses {"200": 1, "503": 1}
-          LoopUnknown FailuresAmongTimes FewRequests GeneratorUnknown OfTool
-        vegeta of vegeta: since Sent, loop ?
-          requests 5000 failed 10 unanswered 2 not sent – in 10.0 s at 499.8/s of –/s
-          times of 5000: mean 6100000 p50 4000000 p90 9000000 p99 41000000 p99.9 – max 2010000000; statuses {"200": 4990, "503": 8}
-          LoopUnknown FailuresAmongTimes OnlyQuantiles GeneratorUnknown OfTool OfTool OfTool
-    "#]],
+            vegeta-json of vegeta: since Sent, loop ?
+              requests 3 failed 2 unanswered 1 not sent – in 2.0 s at 1.0/s of –/s
+              times of 3: mean 335333333 p50 4001791 p90 1000341503 p99 1000341503 p99.9 1000341503 max 1000341503; statuses {"200": 1, "503": 1}
+              Failing LoopUnknown FailuresAmongTimes FewRequests GeneratorUnknown OfTool
+            vegeta-csv of vegeta: since Sent, loop ?
+              requests 3 failed 2 unanswered 1 not sent – in 2.0 s at 1.0/s of –/s
+              times of 3: mean 335333333 p50 4001791 p90 1000341503 p99 1000341503 p99.9 1000341503 max 1000341503; statuses {"200": 1, "503": 1}
+              Failing LoopUnknown FailuresAmongTimes FewRequests GeneratorUnknown OfTool
+            vegeta of vegeta: since Sent, loop ?
+              requests 5000 failed 10 unanswered 2 not sent – in 10.0 s at 499.8/s of –/s
+              times of 5000: mean 6100000 p50 4000000 p90 9000000 p99 41000000 p99.9 – max 2010000000; statuses {"200": 4990, "503": 8}
+              LoopUnknown FailuresAmongTimes OnlyQuantiles GeneratorUnknown OfTool OfTool OfTool
+        "#]],
     );
 }
 
@@ -53,11 +53,15 @@ fn the_json_of_oha() {
     check(
         "oha",
         &expect![[r#"
-        oha of oha: since ?, loop ?
-          requests 16005 failed 15 unanswered 5 not sent – in 5.0 s at 3200.0/s of –/s
-          times of 16000: mean 3100000 p50 2700000 p90 5200000 p99 12100000 p99.9 82000000 max 250000000; statuses {"200": 15990, "500": 10}
-          LoopUnknown SinceUnknown LeftOut LeftOut OnlyQuantiles GeneratorUnknown OfTool
-    "#]],
+            oha of oha: since ?, loop ?
+              requests 16005 failed 15 unanswered 5 not sent – in 5.0 s at 3200.0/s of –/s
+              times of 16000: mean 3100000 p50 2700000 p90 5200000 p99 12100000 p99.9 82000000 max 250000000; statuses {"200": 15990, "500": 10}
+              LoopUnknown SinceUnknown LeftOut LeftOut FailuresAmongTimes OnlyQuantiles GeneratorUnknown OfTool
+            oha-csv of oha: since ?, loop ?
+              requests 3 failed 1 unanswered – not sent – in 1.998 s at 1.502/s of –/s
+              times of 3: mean 44666666 p50 31014911 p90 100007935 p99 100007935 p99.9 100007935 max 100007935; statuses {"200": 2, "503": 1}
+              Failing LoopUnknown SinceUnknown LeftOut FailuresAmongTimes FewRequests GeneratorUnknown OfTool
+        "#]],
     );
 }
 
@@ -79,15 +83,15 @@ fn the_json_of_ghz_with_and_without_its_calls() {
     check(
         "ghz",
         &expect![[r#"
-        ghz of ghz: since Sent, loop Closed
-          requests 4 failed 1 unanswered – not sent – in 2.0 s at 2.0/s of –/s
-          times of 4: mean 2500000 p50 2000895 p90 4001791 p99 4001791 p99.9 4001791 max 4001791; statuses {"OK": 3, "Unavailable": 1}
-          ClosedLoop FailuresAmongTimes FewRequests GeneratorUnknown OfTool
-        ghz of ghz: since Sent, loop Open
-          requests 400 failed 0 unanswered – not sent – in 10.0 s at 40.0/s of 50.0/s
-          times of 400: mean 2500000 p50 2000000 p90 – p99 3000000 p99.9 – max 4000000; statuses {"OK": 400}
-          FromSending Behind OnlyQuantiles FewRequests GeneratorUnknown OfTool OfTool OfTool
-    "#]],
+            ghz of ghz: since Sent, loop Closed
+              requests 4 failed 1 unanswered – not sent – in 2.0 s at 2.0/s of –/s
+              times of 4: mean 2500000 p50 2000895 p90 4001791 p99 4001791 p99.9 4001791 max 4001791; statuses {"OK": 3, "Unavailable": 1}
+              Failing ClosedLoop FailuresAmongTimes FewRequests GeneratorUnknown OfTool
+            ghz of ghz: since Sent, loop Open
+              requests 400 failed 0 unanswered – not sent – in 10.0 s at 40.0/s of 50.0/s
+              times of 400: mean 2500000 p50 2000000 p90 – p99 3000000 p99.9 – max 4000000; statuses {"OK": 400}
+              FromSending Behind OnlyQuantiles FewRequests GeneratorUnknown OfTool OfTool OfTool
+        "#]],
     );
 }
 
@@ -96,11 +100,11 @@ fn the_text_of_wrk() {
     check(
         "wrk",
         &expect![[r#"
-        wrk of wrk: since Sent, loop Closed
-          requests 281339 failed 9 unanswered 2 not sent – in 10.001 s at 28131.02/s of –/s
-          times of 281306: mean 1120000 p50 1050000 p90 1800000 p99 3100000 p99.9 – max 9870000; statuses {}
-          ClosedLoop LeftOut LeftOut OnlyQuantiles GeneratorUnknown OfTool
-    "#]],
+            wrk of wrk: since Sent, loop Closed
+              requests 281339 failed 9 unanswered 2 not sent – in 10.001 s at 28131.02/s of –/s
+              times of 281306: mean 1120000 p50 1050000 p90 1800000 p99 3100000 p99.9 – max 9870000; statuses {}
+              ClosedLoop LeftOut LeftOut FailuresAmongTimes OnlyQuantiles GeneratorUnknown OfTool
+        "#]],
     );
 }
 
@@ -109,11 +113,11 @@ fn the_text_of_wrk2() {
     check(
         "wrk2",
         &expect![[r#"
-        wrk2 of wrk2: since Intended, loop Open
-          requests 20020 failed 0 unanswered 0 not sent – in 19.9996 s at 1001.02/s of –/s
-          times of 20020: mean 1120000 p50 1050000 p90 1800000 p99 3100000 p99.9 6200000 max 9870000; statuses {}
-          OnlyQuantiles GeneratorUnknown OfTool
-    "#]],
+            wrk2 of wrk2: since Intended, loop Open
+              requests 20020 failed 0 unanswered 0 not sent – in 19.9996 s at 1001.02/s of –/s
+              times of 9980: mean 1120000 p50 1050000 p90 1800000 p99 3100000 p99.9 6200000 max 9870000; statuses {}
+              OnlyQuantiles FewRequests GeneratorUnknown OfTool
+        "#]],
     );
 }
 
@@ -122,15 +126,15 @@ fn the_text_and_the_table_of_hey() {
     check(
         "hey",
         &expect![[r#"
-        hey of hey: since Sent, loop Closed
-          requests 6447 failed 5 unanswered 3 not sent – in 10.0435 s at 641.609/s of –/s
-          times of 6444: mean 31100000 p50 26000000 p90 61300000 p99 107700000 p99.9 – max 185700000; statuses {"200": 6442, "404": 2}
-          ClosedLoop LeftOut OnlyQuantiles GeneratorUnknown
-        hey-csv of hey: since Sent, loop Closed
-          requests 3 failed 1 unanswered – not sent – in 2.0 s at 1.5/s of –/s
-          times of 3: mean 51666666 p50 30015487 p90 100007935 p99 100007935 p99.9 100007935 max 100007935; statuses {"200": 2, "500": 1}
-          ClosedLoop LeftOut FailuresAmongTimes FewRequests GeneratorUnknown OfTool
-    "#]],
+            hey of hey: since Sent, loop Closed
+              requests 6447 failed 5 unanswered 3 not sent – in 10.0435 s at 641.609/s of –/s
+              times of 6444: mean 31100000 p50 26000000 p90 61300000 p99 107700000 p99.9 – max 185700000; statuses {"200": 6442, "404": 2}
+              ClosedLoop LeftOut FailuresAmongTimes OnlyQuantiles GeneratorUnknown
+            hey-csv of hey: since Sent, loop Closed
+              requests 3 failed 1 unanswered – not sent – in 2.0 s at 1.5/s of –/s
+              times of 3: mean 51666666 p50 30015487 p90 100007935 p99 100007935 p99.9 100007935 max 100007935; statuses {"200": 2, "500": 1}
+              Failing ClosedLoop LeftOut FailuresAmongTimes FewRequests GeneratorUnknown OfTool
+        "#]],
     );
 }
 
@@ -156,11 +160,11 @@ fn the_results_of_jmeter() {
     check(
         "jmeter",
         &expect![[r#"
-        jmeter of JMeter: since Sent, loop ?
-          requests 3 failed 2 unanswered 1 not sent – in 3.0 s at 0.667/s of –/s
-          times of 3: mean 685333333 p50 35028991 p90 2000683007 p99 2000683007 p99.9 2000683007 max 2000683007; statuses {"200": 1, "500": 1}
-          LoopUnknown FailuresAmongTimes FewRequests GeneratorUnknown OfTool OfTool
-    "#]],
+            jmeter of JMeter: since Sent, loop ?
+              requests 3 failed 2 unanswered 1 not sent – in 3.0 s at 0.667/s of –/s
+              times of 3: mean 685333333 p50 35028991 p90 2000683007 p99 2000683007 p99.9 2000683007 max 2000683007; statuses {"200": 1, "500": 1}
+              Failing LoopUnknown FailuresAmongTimes FewRequests GeneratorUnknown OfTool OfTool
+        "#]],
     );
 }
 
@@ -169,11 +173,11 @@ fn the_log_of_gatling() {
     check(
         "gatling",
         &expect![[r#"
-        gatling of Gatling 3.9.5: since Sent, loop ?
-          requests 3 failed 1 unanswered – not sent – in 0.994 s at 3.018/s of –/s
-          times of 3: mean 20000000 p50 21004287 p90 35028991 p99 35028991 p99.9 35028991 max 35028991; statuses {}
-          LoopUnknown FailuresAmongTimes FewRequests GeneratorUnknown OfTool
-    "#]],
+            gatling of Gatling 3.9.5: since Sent, loop ?
+              requests 3 failed 1 unanswered – not sent – in 0.994 s at 3.018/s of –/s
+              times of 3: mean 20000000 p50 21004287 p90 35028991 p99 35028991 p99.9 35028991 max 35028991; statuses {}
+              Failing LoopUnknown FailuresAmongTimes FewRequests GeneratorUnknown OfTool
+        "#]],
     );
 }
 

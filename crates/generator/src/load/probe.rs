@@ -138,7 +138,7 @@ fn ask(arguments: &Load, secrets: &mut results::Secrets) -> Result<Seen, Failure
     let targets = target::resolve(&arguments.urls, &finding, secrets).map_err(question)?;
     let headers = headers(arguments, &targets, secrets).map_err(question)?;
     let securing = Securing::of(arguments, &targets).map_err(question)?;
-    let plan = plan(arguments, &targets)?;
+    let plan = plan(arguments, &targets, 1.0)?;
     let defaults = Defaults { method: "GET".to_owned(), headers, body: None };
     let request = request(&defaults, &targets[0])?;
     let seen = Arc::new(Mutex::new(Seen::default()));

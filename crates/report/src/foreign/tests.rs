@@ -91,3 +91,15 @@ fn foreign_text_stays_text() {
         assert!(page.contains("default-src 'none'"));
     }
 }
+
+#[test]
+fn failures_come_before_what_is_supported() {
+    let mut failing = file("a.txt", Some(printed(Some(5_000))));
+    failing.facts.failed = Some(2_000);
+    failing.limits.push(Limit { code: Code::Failing, text: "2,000 of 12,000 failed".to_owned() });
+    let words = words(&render(&[failing.clone()]));
+    let place = |text: &str| words.find(text).unwrap_or_else(|| panic!("{text} is not in {words}"));
+    assert!(place("✗ Requests failed") < place("✗ 2,000 of 12,000 failed"));
+    assert!(place("✗ 2,000 of 12,000 failed") < place("✓ service times"));
+    assert!(place("✓ service times") < place("! a closed loop"));
+}

@@ -10,6 +10,7 @@ fn compared(metric: Metric, verdict: comparison::Verdict, effect: f64) -> Compar
         metric,
         of: Of::default(),
         verdict,
+        refused: None,
         effect: Some(effect),
         effect_bounds: None,
         interval: Some((effect - 0.02, effect + 0.02)),
@@ -58,6 +59,8 @@ fn all() -> Comparison {
         b: "new".into(),
         verdict: Worse,
         margin: 0.03,
+        failures: Vec::new(),
+        order_unknown: false,
         metrics: vec![
             Compared { adjusted: Some(adjusted(1.05)), ..compared(Metric::P50, Worse, 1.08) },
             compared(Metric::P99, Better, 0.9),

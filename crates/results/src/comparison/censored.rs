@@ -82,6 +82,7 @@ pub(super) fn judged(
         metric: question.metric,
         of: question.of.clone(),
         verdict,
+        refused: None,
         effect: None,
         effect_bounds: effect.filter(|effect| !effect.is_unknown()),
         interval: interval.filter(|(low, high)| high.ln().max(-low.ln()) < OPEN),

@@ -32,6 +32,8 @@ pub(crate) fn analyse(
         files = vec![foreign::merged(&files).map_err(Failure::question)?];
     }
     let together = together(&files, margin);
+    // As with `load`: fewer than half succeeded, unless the load declared a share of failures.
+    let is_failing = files.iter().any(|file| file.facts.is_mostly_failing());
     let text = match (&files[..], is_json) {
         ([only], true) => output::json(only),
         (_, true) => {
@@ -52,7 +54,7 @@ pub(crate) fn analyse(
         }
     };
     output::result(&text)?;
-    Ok(Exit::Answered)
+    Ok(if is_failing { Exit::No } else { Exit::Answered })
 }
 
 /// Analyses files as trials; `None` if there is one, or if they have no figure in common.

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use measure::comparison::Block;
-use measure::estimate::{Support, support};
-use measure::quantity::grouped;
+use measure::estimate::{FEWEST_BEYOND, Support, beyond, needed, support};
+use measure::quantity::{counted, grouped};
 use results::comparison::{self, Comparison, Difference, Of, Question};
+use results::failing::Tally;
 use results::foreign::{Code, Loop};
 use results::printed::Since;
 use results::{Foreign, Metric};
@@ -14,7 +15,17 @@ use super::Says;
 use console::output::Failure;
 
 /// The figures that files have.
-const KNOWN: [Metric; 5] = [Metric::Completed, Metric::P50, Metric::P90, Metric::P99, Metric::P999];
+const KNOWN: [Metric; 9] = [
+    Metric::Completed,
+    Metric::Goodput,
+    Metric::P50,
+    Metric::P75,
+    Metric::P90,
+    Metric::P95,
+    Metric::P99,
+    Metric::P999,
+    Metric::P9999,
+];
 /// The percentile that decides unless the user names others: the first that all files have.
 const DECIDING: [Metric; 3] = [Metric::P99, Metric::P90, Metric::P50];
 
@@ -47,47 +58,150 @@ fn compared(arms: [&[Foreign]; 2], metrics: &[Metric], margin: f64) -> Result<Fo
     let lacks = |metric: Metric| all().find(|file| file.facts.figure(metric).is_none());
     let chosen: Vec<Metric> =
         if metrics.is_empty() { usual(arms, meaning.is_none()) } else { metrics.to_vec() };
-    for metric in &chosen {
-        if let Some(file) = lacks(*metric) {
+    check(arms, &chosen, meaning.as_deref())?;
+    let refusals: Vec<Option<String>> =
+        chosen.iter().map(|metric| refusal(arms, *metric)).collect();
+    let chosen_questions = chosen.iter().zip(&refusals).map(|(metric, refusal)| match refusal {
+        Some(_) => question([&[], &[]], *metric),
+        None => question(arms, *metric),
+    });
+    let to_look_at = Metric::PERCENTILES.into_iter().filter(|metric| lacks(*metric).is_none());
+    let to_look_at =
+        to_look_at.filter(|metric| meaning.is_none() && refusal(arms, *metric).is_none());
+    let names = [name(arms[0]), name(arms[1])];
+    let mut comparison = comparison::compare(
+        [&names[0], &names[1]],
+        chosen_questions.collect(),
+        to_look_at.map(|metric| question(arms, metric)).collect(),
+        margin,
+        &differences(arms),
+    );
+    for (compared, refusal) in comparison.metrics.iter_mut().zip(refusals) {
+        compared.refused = refusal;
+    }
+    comparison.order_unknown = true;
+    comparison.failures =
+        [("A", arms[0]), ("B", arms[1])].into_iter().filter_map(failures).collect();
+    let mut warnings = warnings(arms, &chosen);
+    warnings.extend(meaning.map(|why| format!("percentiles are not compared: {why}")));
+    Ok(Found { comparison, warnings })
+}
+
+/// Refuses metrics that not all files have, or that do not mean the same in all.
+fn check(arms: [&[Foreign]; 2], chosen: &[Metric], meaning: Option<&str>) -> Result<(), Failure> {
+    for metric in chosen {
+        let mut all = arms.into_iter().flatten();
+        if let Some(file) = all.find(|file| file.facts.figure(*metric).is_none()) {
             let text = format!(
                 "{} has no {metric}; name a figure that all files have by --metrics",
                 file.file
             );
             return Err(Failure::question(text));
         }
-        if let Some(why) = meaning.as_ref().filter(|_| metric.quantile().is_some()) {
+        if let Some(why) = meaning.filter(|_| metric.quantile().is_some()) {
             return Err(Failure::no_answer(format!("{metric} cannot be compared: {why}")));
         }
     }
     if chosen.is_empty() {
-        let why = meaning.unwrap_or_else(|| "the files have no figure in common".to_owned());
+        let why = meaning.unwrap_or("the files have no figure in common");
         return Err(Failure::no_answer(format!("nothing can be compared: {why}")));
     }
-    let question = |metric: Metric| {
-        let figures =
-            |arm: &[Foreign]| arm.iter().filter_map(|file| file.facts.figure(metric)).collect();
-        Question {
-            metric,
-            of: Of::default(),
-            blocks: vec![Block { a: figures(arms[0]), b: figures(arms[1]) }],
-            censored: None,
-            speeds: Vec::new(),
-            interleaved: false,
-        }
+    Ok(())
+}
+
+/// Returns the figures of a metric in the files of both arms that have sound ones.
+fn question(arms: [&[Foreign]; 2], metric: Metric) -> Question {
+    let figures = |arm: &[Foreign]| {
+        let sound = arm.iter().filter(|file| is_sound(file, metric));
+        sound.filter_map(|file| file.facts.figure(metric)).collect()
     };
-    let to_look_at = Metric::PERCENTILES.into_iter().filter(|metric| lacks(*metric).is_none());
-    let to_look_at = to_look_at.filter(|_| meaning.is_none()).map(question).collect();
-    let names = [name(arms[0]), name(arms[1])];
-    let comparison = comparison::compare(
-        [&names[0], &names[1]],
-        chosen.iter().copied().map(question).collect(),
-        to_look_at,
-        margin,
-        &differences(arms),
-    );
-    let mut warnings = warnings(arms, &chosen);
-    warnings.extend(meaning.map(|why| format!("percentiles are not compared: {why}")));
-    Ok(Found { comparison, warnings })
+    Question {
+        metric,
+        of: Of::default(),
+        blocks: vec![Block { a: figures(arms[0]), b: figures(arms[1]) }],
+        censored: None,
+        speeds: Vec::new(),
+        interleaved: false,
+    }
+}
+
+/// Returns true if a figure is one of the service: those of failures are not, except that the goodput counts the
+/// successes alone.
+fn is_sound(file: &Foreign, metric: Metric) -> bool {
+    metric == Metric::Goodput || !file.facts.is_mostly_failing()
+}
+
+/// Returns the reason why the figures of a metric are not compared.
+fn refusal(arms: [&[Foreign]; 2], metric: Metric) -> Option<String> {
+    let are_failing =
+        |(_, arm): &(&str, &[Foreign])| !arm.iter().any(|file| is_sound(file, metric));
+    let failing = [("A", arms[0]), ("B", arms[1])].into_iter().filter(are_failing);
+    let failing: Vec<&str> = failing.map(|(letter, _)| letter).collect();
+    if !failing.is_empty() {
+        return Some(format!(
+            "no file of {} is of a working service, and figures of failures are not those of the service; \
+             --metrics goodput compares the successes",
+            failing.join(" and ")
+        ));
+    }
+    let all: Vec<&Foreign> = arms.into_iter().flatten().collect();
+    let weak = all.iter().filter(|file| is_sound(file, metric) && is_weak(file, metric));
+    let weak: Vec<&Foreign> = weak.copied().collect();
+    let first = weak.first()?;
+    let text = format!("too few requests: {}", rests_on(first, metric)?);
+    Some(of_files(&weak, all.len(), true, &text))
+}
+
+/// Returns true if a percentile rests on too few requests of a file.
+fn is_weak(file: &Foreign, metric: Metric) -> bool {
+    let count = file.facts.count().zip(metric.quantile());
+    count.is_some_and(|(count, level)| support(count, level) == Support::Unsupported)
+}
+
+/// Returns the requests of a file that a percentile rests on, in words.
+fn rests_on(file: &Foreign, metric: Metric) -> Option<String> {
+    let (count, level) = file.facts.count().zip(metric.quantile())?;
+    Some(format!(
+        "{} of {} lie beyond its {metric}, and at least {FEWEST_BEYOND} are needed ({} requests)",
+        beyond(count, level),
+        counted(count),
+        counted(needed(level))
+    ))
+}
+
+/// Returns the failures of an arm in words; `None` if there are none.
+fn failures((letter, arm): (&str, &[Foreign])) -> Option<String> {
+    let tallies = || arm.iter().filter_map(|file| file.facts.tally());
+    let sum = |count: fn(&Tally) -> u64| {
+        tallies().map(|tally| count(&tally)).fold(0, u64::saturating_add)
+    };
+    let all = Tally {
+        requests: sum(|tally| tally.requests),
+        failed: sum(|tally| tally.failed),
+        unfinished: sum(|tally| tally.unfinished),
+    };
+    let mostly = arm.iter().filter(|file| file.facts.is_mostly_failing()).count();
+    let rest = match mostly {
+        0 if arm.iter().any(|file| file.facts.is_failing()) => {
+            ": these are the figures of a failing service".to_owned()
+        }
+        0 => String::new(),
+        n if n == arm.len() => {
+            ": no file shows a working service, and only its goodput is compared".to_owned()
+        }
+        n => format!(
+            ": {n} of {} files show no working service, and only the goodput of these is compared",
+            arm.len()
+        ),
+    };
+    (0 < all.failed).then(|| {
+        format!(
+            "{letter}: {} of {} requests failed ({:.2} %){rest}",
+            counted(all.failed),
+            counted(all.requests),
+            100.0 * all.failed_share()
+        )
+    })
 }
 
 fn name(arm: &[Foreign]) -> String {
@@ -170,29 +284,58 @@ fn differences([a, b]: [&[Foreign]; 2]) -> Vec<Difference> {
     compared.into_iter().filter_map(one).collect()
 }
 
-/// Returns what the files do not support and the comparison would need, each once.
+/// Returns what the files do not support and the comparison would need, each kind once, with its files.
 fn warnings(arms: [&[Foreign]; 2], chosen: &[Metric]) -> Vec<String> {
     let weakens = |code: Code| match code {
-        Code::NotValid | Code::Incomplete | Code::ClosedLoop | Code::FromSending => true,
-        Code::LoopUnknown | Code::SinceUnknown | Code::NotSent | Code::Behind => true,
-        Code::LeftOut | Code::FailuresAmongTimes | Code::CoarseTimes => true,
+        Code::NotValid | Code::Incomplete | Code::Contradiction | Code::ClosedLoop => true,
+        Code::FromSending | Code::LoopUnknown | Code::SinceUnknown | Code::NotSent => true,
+        Code::Behind | Code::LeftOut | Code::LowerBounds | Code::CoarseTimes => true,
+        // The document says them, in every form.
+        Code::Failing | Code::FailuresAmongTimes => false,
         Code::OnlyQuantiles | Code::FewRequests | Code::CountUnknown => false,
         Code::RateUnknown | Code::GeneratorUnknown | Code::OfTool => false,
     };
     let all = || arms.into_iter().flatten();
-    let mut warnings: Vec<String> = Vec::new();
-    for limit in all().flat_map(|file| &file.limits).filter(|limit| weakens(limit.code)) {
-        if !warnings.contains(&limit.text) {
-            warnings.push(limit.text.clone());
+    let mut kinds: Vec<(String, Vec<(&Foreign, String)>)> = Vec::new();
+    let mut add = |file, text: String| {
+        let kind = kind(&text);
+        match kinds.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, found)) => found.push((file, text)),
+            None => kinds.push((kind, vec![(file, text)])),
         }
+    };
+    for file in all() {
+        let limits = file.limits.iter().filter(|limit| weakens(limit.code));
+        limits.for_each(|limit| add(file, limit.text.clone()));
+        let weak = chosen.iter().filter(|metric| is_weak(file, **metric));
+        let texts = weak.filter_map(|metric| rests_on(file, *metric));
+        texts.for_each(|text| add(file, text));
     }
-    for level in chosen.iter().filter_map(|metric| metric.quantile()) {
-        let is_weak = |file: &&Foreign| {
-            file.facts.count().is_some_and(|count| support(count, level) == Support::Unsupported)
-        };
-        if let Some(file) = all().find(is_weak) {
-            warnings.push(format!("{} has too few requests for {}", file.file, level.name()));
-        }
+    let count = all().count();
+    let in_words = |(_, found): (String, Vec<(&Foreign, String)>)| {
+        let files: Vec<&Foreign> = found.iter().map(|(file, _)| *file).collect();
+        let is_same = found.iter().all(|(_, text)| *text == found[0].1);
+        of_files(&files, count, !is_same, &found[0].1)
+    };
+    kinds.into_iter().map(in_words).collect()
+}
+
+/// Returns a sentence with the files that it is about: `4 of 10 files, such as b-1.json: …`.
+fn of_files(files: &[&Foreign], all: usize, is_example: bool, text: &str) -> String {
+    let first = files.first().map_or("", |file| file.file.as_str());
+    match files.len() {
+        1 => format!("{first}: {text}"),
+        n if n == all && !is_example => format!("all {n} files: {text}"),
+        n if n == all => format!("all {n} files, such as {first}: {text}"),
+        n => format!("{n} of {all} files, such as {first}: {text}"),
     }
-    warnings
+}
+
+/// Returns a sentence without its figures and their units: files differ in these alone.
+fn kind(text: &str) -> String {
+    const UNITS: [&str; 7] = ["ns", "µs", "ms", "s", "min", "h", "%"];
+    let is_figure = |word: &str| word.contains(|c: char| c.is_ascii_digit());
+    let is_unit = |word: &str| UNITS.contains(&word.trim_matches([',', ';', '.', ':', '(', ')']));
+    let words = text.split_ascii_whitespace().filter(|word| !is_figure(word) && !is_unit(word));
+    words.collect::<Vec<&str>>().join(" ")
 }

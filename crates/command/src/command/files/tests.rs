@@ -9,14 +9,20 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::cli::{Cli, Command};
-use crate::command::compare::text as text_of_comparison;
+use crate::command::compare::{markdown, text as text_of_comparison};
 
 /// A table of hey: requests of so many milliseconds, one every 10 ms.
 fn hey(factor: f64) -> String {
+    hey_with(factor, 2_000, 0)
+}
+
+/// The same of so many requests, of which the first ones failed.
+fn hey_with(factor: f64, requests: u32, failed: u32) -> String {
     let mut text = "response-time,DNS+dialup,status-code,offset\n".to_owned();
-    for number in 0..2_000_u32 {
+    for number in 0..requests {
+        let status = if number < failed { 500 } else { 200 };
         let time = 0.005 * factor * (1.0 + f64::from(number % 50) / 10.0);
-        let _ = writeln!(text, "{time:.4},0.0000,200,{:.4}", f64::from(number) / 100.0);
+        let _ = writeln!(text, "{time:.4},0.0000,{status},{:.4}", f64::from(number) / 100.0);
     }
     text
 }
@@ -143,7 +149,7 @@ fn two_single_files_have_an_effect_and_no_verdict() {
     let found = compare::compare([&[a], &[b]], &Says::default(), &[], None).unwrap();
     assert_eq!(found.comparison.verdict, Verdict::Undecided);
     expect![[r#"
-        ! not interleaved: the arms ran one after the other, and a drift of the machine looks like a difference between them; run both in one experiment with repeat.order: {blocks: 4}
+        ! the order of the trials is not known, since files do not say whether the arms alternated: a drift of the machine looks like a difference between them; one experiment with repeat.order: {blocks: 4} alternates them
         b.csv compared with a.csv: undecided  (margin 3 %)
           completed undecided: −0.1 % (too few trials for an interval), p = 1.0000; median 99.9/s → 99.8/s; 1 and 1 trials; how many more are needed cannot be known
           p99 undecided: +49.8 % (too few trials for an interval), p = 1.0000; median 29.5 ms → 44.2 ms; 1 and 1 trials; how many more are needed cannot be known
@@ -151,9 +157,12 @@ fn two_single_files_have_an_effect_and_no_verdict() {
           p50      +50.0 %
           p90      +50.0 %
           p99      +49.8 %
-          p99.9    +49.8 %
     "#]].assert_eq(&plain(&folder, &text_of_comparison(&found.comparison)));
-    assert!(found.warnings[0].starts_with("a closed loop sends less"), "{:?}", found.warnings);
+    assert!(
+        found.warnings[0].starts_with("all 2 files: a closed loop sends less"),
+        "{:?}",
+        found.warnings
+    );
 }
 
 #[test]
@@ -175,6 +184,126 @@ fn several_files_of_each_side_decide() {
     assert!(found.comparison.a.ends_with("old-0.csv and 5 more"));
 }
 
+/// Six files of each side, of so many requests; of B the first ones failed, fast.
+fn arms(folder: &TempDir, requests: u32, failed: [u32; 6]) -> [Vec<PathBuf>; 2] {
+    let arm = |name: &str, factor: f64, failed: [u32; 6]| {
+        let one = |(trial, failed): (usize, u32)| {
+            let factor = factor * (1.0 + trial as f64 / 1_000.0);
+            write(folder, &format!("{name}-{trial}.csv"), &hey_with(factor, requests, failed))
+        };
+        (0..).zip(failed).map(one).collect()
+    };
+    [arm("a", 1.0, [0; 6]), arm("b", 0.3, failed)]
+}
+
+fn compare_arms([a, b]: &[Vec<PathBuf>; 2], metrics: &[Metric]) -> compare::Found {
+    compare::compare([a, b], &Says::default(), metrics, None).unwrap()
+}
+
+#[test]
+fn a_service_that_fails_fast_is_never_better_and_every_form_says_so() {
+    let folder = TempDir::new().unwrap();
+    let arms = arms(&folder, 2_000, [1_800; 6]);
+    let found = compare_arms(&arms, &[Metric::P99]).comparison;
+    assert_eq!(found.verdict, Verdict::Undecided);
+    let failures = "B: 10,800 of 12,000 requests failed (90.00 %): no file shows a working service, and only its \
+                    goodput is compared";
+    let refused = "p99 undecided: no file of B is of a working service, and figures of failures are not those of \
+                   the service; --metrics goodput compares the successes";
+    let text = text_of_comparison(&found);
+    assert!(text.starts_with(&format!("! {failures}\n")), "{text}");
+    assert!(
+        text.contains(&format!("  {refused}\n")) && !text.contains("percentiles, to look at"),
+        "{text}"
+    );
+    let table = markdown(&found);
+    assert!(
+        table.contains(&format!("> {failures}\n")) && table.contains(&format!("> {refused}\n")),
+        "{table}"
+    );
+    let json = console::output::json(&found);
+    assert!(json.contains(failures) && json.contains("figures of failures"), "{json}");
+    let goodput = compare_arms(&arms, &[Metric::Goodput]).comparison;
+    assert_eq!(goodput.verdict, Verdict::Worse);
+    assert_eq!(goodput.failures, found.failures);
+}
+
+#[test]
+fn the_files_of_a_failing_service_are_left_out_and_a_few_failures_are_said() {
+    let folder = TempDir::new().unwrap();
+    let found = |failed| {
+        let found = compare_arms(&arms(&folder, 2_000, failed), &[Metric::P99]).comparison;
+        let first = &found.metrics[0];
+        ((first.trials_a, first.trials_b), found.failures.join("\n"))
+    };
+    let text = "B: 1,800 of 12,000 requests failed (15.00 %): 1 of 6 files show no working service, and only the \
+                goodput of these is compared";
+    assert_eq!(found([1_800, 0, 0, 0, 0, 0]), ((6, 5), text.to_owned()));
+    let text =
+        "B: 204 of 12,000 requests failed (1.70 %): these are the figures of a failing service";
+    assert_eq!(found([200, 4, 0, 0, 0, 0]), ((6, 6), text.to_owned()));
+    let text = "B: 1 of 12,000 requests failed (0.01 %)";
+    assert_eq!(found([1, 0, 0, 0, 0, 0]), ((6, 6), text.to_owned()));
+    assert_eq!(found([0; 6]), ((6, 6), String::new()));
+}
+
+#[test]
+fn a_percentile_that_rests_on_too_few_requests_decides_nothing() {
+    let folder = TempDir::new().unwrap();
+    let found = compare_arms(&arms(&folder, 30, [0; 6]), &[Metric::P99, Metric::P50]);
+    let verdicts: Vec<Verdict> = found.comparison.metrics.iter().map(|one| one.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Undecided, Verdict::Better]);
+    assert_eq!(found.comparison.verdict, Verdict::Undecided);
+    let text = plain(&folder, &text_of_comparison(&found.comparison));
+    let why = "p99 undecided: all 12 files, such as a-0.csv: too few requests: 0 of 30 lie beyond its p99, and at \
+               least 10 are needed (1,000 requests)";
+    assert!(text.contains(why), "{text}");
+    // Nor are the unsupported ones shown beside the others.
+    let shown: Vec<Metric> = found.comparison.percentiles.iter().map(|one| one.metric).collect();
+    assert_eq!(shown, [Metric::P50]);
+    let warnings = plain(&folder, &found.warnings.join("\n"));
+    let every =
+        "all 12 files: 0 of 30 lie beyond its p99, and at least 10 are needed (1,000 requests)";
+    assert!(warnings.contains(every), "{warnings}");
+}
+
+#[test]
+fn what_weakens_files_is_said_once_for_each_kind_with_their_names() {
+    let folder = TempDir::new().unwrap();
+    let document = |name: &str, reasons: &[&str]| {
+        let mut load = results::Load::empty("benchwright 0.1.0");
+        load.measured_s = 1.0;
+        load.pacing = results::load::Pacing::Open { arrivals: "poisson".to_owned() };
+        load.validity.reasons = reasons.iter().map(|&reason| reason.to_owned()).collect();
+        write(&folder, name, &serde_json::to_string(&load).unwrap())
+    };
+    let a = [
+        document("a-1.json", &["late: p99 11.3 ms, bound 1.00 ms. Free the core."]),
+        document("a-2.json", &["late: p99 2.64 ms, bound 381 µs. Free the core.", "disturbed"]),
+    ];
+    let b = [document("b-1.json", &["late: p99 5.13 ms, bound 1.00 ms. Free the core."])];
+    let found = compare::compare([&a, &b], &Says::default(), &[Metric::Completed], None).unwrap();
+    let warnings: Vec<String> = found.warnings.iter().map(|text| plain(&folder, text)).collect();
+    let late = "all 3 files, such as a-1.json: late: p99 11.3 ms, bound 1.00 ms. Free the core.";
+    assert_eq!(warnings, [late, "a-2.json: disturbed"]);
+}
+
+#[test]
+fn the_figures_of_a_failing_service_end_with_no() {
+    let folder = TempDir::new().unwrap();
+    let exit = |failed: u32| {
+        let path = write(&folder, "a.csv", &hey_with(1.0, 2_000, failed));
+        analyse::analyse(&[path], &Says::default(), analyse::Each::Trial, 0.03, false).unwrap()
+    };
+    assert!(matches!(exit(900), console::output::Exit::Answered));
+    assert!(matches!(exit(1_100), console::output::Exit::No));
+    let path = write(&folder, "a.csv", &hey_with(1.0, 2_000, 200));
+    let told = text(&read(&[path], &Says::default()).unwrap()[0]);
+    let marked: Vec<&str> = told.lines().filter(|line| line.starts_with(['!', '+'])).collect();
+    assert!(marked[0].starts_with("! 200 of 2,000 requests failed (10.00 %)"), "{told}");
+    assert!(marked[1].starts_with("+ the completed rate"), "{told}");
+}
+
 #[test]
 fn what_does_not_mean_the_same_is_not_compared() {
     let folder = TempDir::new().unwrap();
@@ -185,8 +314,11 @@ fn what_does_not_mean_the_same_is_not_compared() {
     expect!["p99 cannot be compared: times count from sending in a.csv and from the intended start in b.txt"].assert_eq(&plain(&folder, &refused));
     let refused = error(compare::compare(both(), &says, &[Metric::P90], None));
     assert!(refused.contains("b.txt has no p90; name a figure that all files have"), "{refused}");
-    let refused = error(compare::compare(both(), &says, &[Metric::Goodput], None));
-    assert!(refused.starts_with("files of load generators have no `goodput`"), "{refused}");
+    let same = [std::slice::from_ref(&a), std::slice::from_ref(&a)];
+    let found = compare::compare(same, &says, &[Metric::P95, Metric::P75], None).unwrap();
+    assert_eq!(found.comparison.metrics.len(), 2, "any percentile that all files have");
+    let refused = error(compare::compare(both(), &says, &[Metric::Capacity], None));
+    assert!(refused.starts_with("files of load generators have no `capacity`"), "{refused}");
     // The rates mean the same.
     let found = compare::compare(both(), &says, &[], None).unwrap();
     let metrics: Vec<Metric> = found.comparison.metrics.iter().map(|one| one.metric).collect();
@@ -239,6 +371,7 @@ fn options_that_belong_together_are_asked_for_together() {
         "analyse t.csv --by v --metrics p99 --requests 100",
         "compare a b",
         "compare --a x y --b z",
+        "compare --a x y --b z --metrics p95,p99",
         "report a.json b.json --out page.html --format hey",
     ] {
         assert!(is_accepted(line).is_ok(), "{line}");
@@ -250,6 +383,7 @@ fn options_that_belong_together_are_asked_for_together() {
         "analyse a.csv --requests 5",
         "compare",
         "compare --a x",
+        "compare --a x --b z --metrics p98",
         "compare d --a x --b y",
         "report",
         "report a --format jtl",

@@ -1,0 +1,170 @@
+//! What a file says if its requests failed, if some were unfinished, and if its counts cannot all be true.
+
+use results::foreign::Code;
+use results::slo::{Judged, Outcome, Verdict};
+
+use super::*;
+
+fn texts(found: &Foreign, code: Code) -> Vec<&str> {
+    let of_code = found.limits.iter().filter(|limit| limit.code == code);
+    of_code.map(|limit| limit.text.as_str()).collect()
+}
+
+fn wrk(errors: &str, refused: u64) -> Foreign {
+    let text = include_str!("samples/wrk.txt")
+        .replace("connect 0, read 2, write 0, timeout 31", errors)
+        .replace("responses: 7", &format!("responses: {refused}"));
+    read_text(&text).unwrap()
+}
+
+#[test]
+fn failures_come_first_and_the_figures_of_failures_support_nothing() {
+    let found = wrk("connect 0, read 3, write 0, timeout 5", 281_337);
+    assert_eq!(found.limits[0].code, Code::Failing);
+    assert_eq!(
+        found.limits[0].text,
+        "281,340 of 281,340 requests failed (100.00 %): fewer than half succeeded, so these are no figures of a \
+         working service"
+    );
+    assert_eq!(found.supports, Vec::<String>::new());
+    assert_eq!(found.facts.goodput_per_s, Some(0.0));
+    assert!(found.facts.is_mostly_failing());
+    // A few that are still good, and each request alone: parts of one load are merged whatever they say.
+    let lines = read_text(include_str!("samples/vegeta.jsonl")).unwrap();
+    assert_eq!(lines.limits[0].code, Code::Failing);
+    assert_eq!(lines.supports, ["a merge with the other parts of the same load"]);
+}
+
+#[test]
+fn a_tenth_of_failures_comes_before_what_is_supported() {
+    let text = include_str!("samples/vegeta-report.json")
+        .replace("\"200\":4990,\"503\":8", "\"200\":4498,\"503\":500");
+    let found = read_text(&text).unwrap();
+    assert_eq!(
+        texts(&found, Code::Failing),
+        ["502 of 5,000 requests failed (10.04 %): these are the figures of a failing service"]
+    );
+    assert!(!found.supports.is_empty() && !found.facts.is_mostly_failing());
+    let few = read_text(include_str!("samples/vegeta-report.json")).unwrap();
+    assert!(texts(&few, Code::Failing).is_empty());
+}
+
+#[test]
+fn failures_with_and_without_an_answer_are_both_said() {
+    let found = wrk("connect 0, read 3, write 0, timeout 5", 7);
+    assert_eq!(
+        texts(&found, Code::LeftOut)[1],
+        "3 of 281,340 requests had no answer, and have no time here: they are missing in every percentile"
+    );
+    assert_eq!(
+        texts(&found, Code::FailuresAmongTimes),
+        [
+            "7 of 281,340 requests failed with an answer, and their times are among the others: quick refusals and long waits \
+          both move percentiles"
+        ]
+    );
+}
+
+/// A load of 1,000 requests of which so many failed, and so many were unfinished.
+fn load_with(failed: u64, unfinished: u64, objective: Option<(&str, bool)>) -> Foreign {
+    let mut load: Load = serde_json::from_str(&load()).unwrap();
+    let counts = &mut load.total.counts;
+    (counts.failed, counts.unfinished) = (failed, unfinished);
+    counts.completed -= unfinished;
+    // Half of those that are unfinished never had a connection.
+    counts.sent -= unfinished / 2;
+    load.total.rates_per_s.goodput = 7.0;
+    let judged = |(slo, met): (&str, bool)| Judged {
+        slo: slo.parse().unwrap(),
+        over: failed,
+        over_at_least: failed,
+        of: 1_000,
+        reached_ns: None,
+        verdict: if met { Verdict::Pass } else { Verdict::Fail },
+        met,
+        text: String::new(),
+    };
+    load.slo =
+        objective.map(|it| Outcome { met: it.1, missed: Vec::new(), objectives: vec![judged(it)] });
+    read_text(&serde_json::to_string(&load).unwrap()).unwrap()
+}
+
+#[test]
+fn unfinished_requests_have_a_time_that_is_a_lower_bound_and_did_not_fail() {
+    let found = load_with(0, 600, None);
+    let facts = &found.facts;
+    assert_eq!((facts.requests, facts.count(), facts.not_sent), (Some(1_000), Some(1_000), None));
+    assert_eq!(
+        (facts.unfinished, facts.unanswered, facts.given_up()),
+        (Some(600), Some(600), Some(0))
+    );
+    assert_eq!((facts.failed, facts.goodput_per_s), (Some(0), Some(7.0)));
+    assert_eq!(
+        texts(&found, Code::LowerBounds),
+        [
+            "600 of 1,000 requests had no response when the load ended: the times that they had waited are among the \
+          others, so percentiles are lower bounds"
+        ]
+    );
+    assert!(texts(&found, Code::LeftOut).is_empty() && texts(&found, Code::Failing).is_empty());
+    assert!(found.supports[1].ends_with("shares beyond any limit, as lower bounds"), "{found:?}");
+}
+
+#[test]
+fn a_declared_share_of_failures_decides_instead_of_half() {
+    let is_mostly_failing =
+        |failed, objective| load_with(failed, 0, objective).facts.is_mostly_failing();
+    assert!(!is_mostly_failing(400, None) && is_mostly_failing(600, None));
+    assert!(!is_mostly_failing(600, Some(("failures<=70%", true))));
+    assert!(is_mostly_failing(20, Some(("failures<=1%", false))));
+    assert!(is_mostly_failing(600, Some(("p99<=1s", true))), "it declares no share of failures");
+    let found = load_with(20, 0, Some(("failures<=1%", false)));
+    assert_eq!(
+        texts(&found, Code::Failing),
+        [
+            "20 of 1,000 requests failed (2.00 %): more than the load declared as its objective, so these are no figures of \
+          a working service"
+        ]
+    );
+}
+
+#[test]
+fn counts_that_cannot_all_be_true_are_said() {
+    let report = include_str!("samples/vegeta-report.json");
+    let of = |requests: &str| {
+        let found = read_text(&report.replace("\"requests\":5000", requests)).unwrap();
+        texts(&found, Code::Contradiction).join("\n")
+    };
+    assert_eq!(of("\"requests\":5000"), "");
+    assert_eq!(
+        of("\"requests\":4900"),
+        "its counts contradict each other: 4,900 requests, and 4,998 answers by status; the file was changed, or its \
+         tool counts wrongly"
+    );
+    assert_eq!(
+        of("\"requests\":5001"),
+        "its counts contradict each other: 5,001 requests, and 5,000 results by status; the file was changed, or its \
+         tool counts wrongly"
+    );
+    let more = wrk("connect 0, read 2, write 0, timeout 31", 300_000);
+    assert!(
+        texts(&more, Code::Contradiction)[0].contains("281,339 requests, and 300,002 failures")
+    );
+    for (name, text, asked) in samples() {
+        let found = read_bytes(text.as_bytes(), &asked).unwrap();
+        assert!(texts(&found, Code::Contradiction).is_empty(), "{name}: {found:?}");
+    }
+}
+
+#[test]
+fn the_times_of_wrk2_and_of_hey_are_as_many_as_they_say() {
+    let found = read_text(include_str!("samples/wrk2.txt")).unwrap();
+    let (requests, times) = (found.facts.requests.unwrap(), found.facts.count().unwrap());
+    let text = texts(&found, Code::OfTool).concat();
+    assert!(
+        text.contains(&format!("leave out {} of", measure::quantity::counted(requests - times))),
+        "{requests} {times}: {text}"
+    );
+    let many = include_str!("samples/hey.txt").replace("[200]\t6442", "[200]\t1500000");
+    assert_eq!(read_text(&many).unwrap().facts.count(), Some(1_000_000));
+}

@@ -54,7 +54,22 @@ fn an_answer_whose_trials_the_journal_does_not_have_is_none() {
         changed("journal.jsonl", |_| vec![0; 100_000]),
         changed("journal.jsonl", |_| vec![0xff; 10]),
     ];
-    expect![[""]].assert_eq(&found.concat());
+    expect![[r#"
+
+          Answered: maximum throughput at least 292/s; capacity at least 300/s with p99 ≤ 100 ms (the range was measured up to 300/s)
+        trials 1, 2 and 3: answer.json counts what journal.jsonl does not have
+          NoAnswer: no trustworthy answer: trials 1, 2 and 3: answer.json counts what journal.jsonl does not have
+        trials 2 and 3: answer.json counts what journal.jsonl does not have
+          NoAnswer: no trustworthy answer: trials 2 and 3: answer.json counts what journal.jsonl does not have; so far: maximum throughput at least 100/s; capacity at least 100/s with p99 ≤ 100 ms
+        trials 1, 2 and 3: answer.json counts what journal.jsonl does not have
+          NoAnswer: no trustworthy answer: trials 1, 2 and 3: answer.json counts what journal.jsonl does not have
+        trials 1, 2 and 3: answer.json counts what journal.jsonl does not have
+          NoAnswer: no trustworthy answer: trials 1, 2 and 3: answer.json counts what journal.jsonl does not have
+        trials 1, 2 and 3: answer.json counts what journal.jsonl does not have
+          NoAnswer: no trustworthy answer: trials 1, 2 and 3: answer.json counts what journal.jsonl does not have
+        trials 1, 2 and 3: answer.json counts what journal.jsonl does not have
+          NoAnswer: no trustworthy answer: trials 1, 2 and 3: answer.json counts what journal.jsonl does not have
+    "#]].assert_eq(&found.concat());
 }
 
 #[test]
@@ -79,5 +94,19 @@ fn an_answer_that_does_not_follow_from_the_journal_is_none() {
         // Of another version, which may have concluded otherwise, the trials are compared.
         changed("manifest.json", replaced(super::OWN, "benchwright 0.0.1")),
     ];
-    expect![[""]].assert_eq(&found.concat());
+    expect![[r#"
+        trial 3: answer.json and journal.jsonl say different things
+          NoAnswer: no trustworthy answer: trial 3: answer.json and journal.jsonl say different things; so far: maximum throughput at least 292/s; capacity at least 300/s with p99 ≤ 100 ms
+        trial 4: answer.json counts what journal.jsonl does not have
+        trial 2: journal.jsonl has what answer.json does not count
+          NoAnswer: no trustworthy answer: trial 4: answer.json counts what journal.jsonl does not have; trial 2: journal.jsonl has what answer.json does not count; so far: maximum throughput at least 292/s; capacity at least 300/s with p99 ≤ 100 ms
+        answer.json says "capacity 99,999/s", and from journal.jsonl follows "maximum throughput at least 292/s; capacity at least 300/s with p99 ≤ 100 ms (the range was measured up to 300/s)"
+          NoAnswer: no trustworthy answer: answer.json says "capacity 99,999/s", and from journal.jsonl follows "maximum throughput at least 292/s; capacity at least 300/s with p99 ≤ 100 ms (the range was measured up to 300/s)"; so far: maximum throughput at least 292/s; capacity at least 300/s with p99 ≤ 100 ms
+
+          Answered: maximum throughput at least 292/s; capacity at least 300/s with p99 ≤ 100 ms (the range was measured up to 300/s)
+        answer.json has other figures than follow from journal.jsonl
+          NoAnswer: no trustworthy answer: answer.json has other figures than follow from journal.jsonl; so far: maximum throughput at least 292/s; capacity at least 300/s with p99 ≤ 100 ms
+
+          Answered: maximum throughput at least 292/s; capacity at least 300/s with p99 ≤ 100 ms (the range was measured up to 300/s)
+    "#]].assert_eq(&found.concat());
 }

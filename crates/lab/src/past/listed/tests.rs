@@ -97,7 +97,12 @@ fn a_run_whose_answer_cannot_be_checked_by_its_trials_is_listed_without_it() {
     fs::write(path.join("journal.jsonl"), &journal).unwrap();
     fs::remove_file(path.join("trials/1/load.json")).unwrap();
     found.push(listed());
-    expect![[""]].assert_eq(&(found.join("\n") + "\n"));
+    expect![[r#"
+        it cannot be checked: …/one/journal.jsonl: it is gone, and with it the order of the trials; put it back: a new one would begin them again
+        it cannot be checked: …/one/journal.jsonl: not a regular file
+        trials 1, 2 and 3: answer.json counts what journal.jsonl does not have
+        trial 1: load.json cannot be read: No such file or directory
+    "#]].assert_eq(&(found.join("\n") + "\n"));
 }
 
 #[test]

@@ -232,8 +232,9 @@ pub struct Load {
     /// Arguments of the script
     #[arg(last = true, value_name = "ARGS", help_heading = "What")]
     pub(crate) script_arguments: Vec<String>,
-    /// A request without a response this long after it was sent has failed; while it waits for a
-    /// connection, it has not been sent
+    /// A request without a response after this time has failed
+    ///
+    /// The time counts from its sending. While a request waits for a connection, it has not been sent
     #[arg(long, value_name = "TIME", default_value = "10s", help_heading = "Limits")]
     pub(crate) timeout: Nanos,
     /// Longest time to open a connection, for https with the handshake

@@ -293,9 +293,9 @@ fn begin_session(
                 desk.counts().count(Counted::SessionsResumed, 1);
                 session
             }
-            Claim::Used(shard) => {
-                if !desk.wanted.contains(&(shard, id)) {
-                    desk.wanted.push((shard, id));
+            Claim::Used(used) => {
+                if !desk.wanted.contains(&used) {
+                    desk.wanted.push(used);
                 }
                 *state = State::Awaiting(hello);
                 return Ok(());

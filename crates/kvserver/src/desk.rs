@@ -8,7 +8,7 @@ use wire::kv::{Hello, Range, SLICES, Welcome};
 
 use crate::counts::Counts;
 use crate::session::{Running, Scratch, VIEW};
-use crate::sessions::Sessions;
+use crate::sessions::{Sessions, Use};
 use crate::token::Token;
 
 /// The state that all shards of a server share.
@@ -45,8 +45,8 @@ pub(crate) struct Desk {
     /// The index of the shard.
     pub(crate) shard: usize,
     pub(crate) scratch: Scratch,
-    /// Sessions that another connection waits for, with the shards that use them.
-    pub(crate) wanted: Vec<(usize, u64)>,
+    /// The uses of sessions that another connection waits for.
+    pub(crate) wanted: Vec<Use>,
     /// Random numbers: ids of sessions and nonces.
     pub(crate) random: fn() -> u64,
 }

@@ -59,6 +59,8 @@ impl Scratch {
 #[derive(Debug)]
 pub(crate) struct Running {
     store: kv::Session,
+    /// The number of connections that have resumed it.
+    pub(crate) turn: u32,
     pipeline: usize,
     pub(crate) checksums: Checksums,
     /// The latest batches, the oldest first.
@@ -93,6 +95,7 @@ impl Running {
     pub(crate) fn new(store: kv::Session) -> Running {
         Running {
             store,
+            turn: 0,
             pipeline: 1,
             checksums: Checksums::On,
             kept: VecDeque::new(),

@@ -12,8 +12,8 @@ pub(crate) struct Sessions(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
-    /// The shard of each session that is in use.
-    used: HashMap<u64, usize>,
+    /// The use of each session that has a connection.
+    used: HashMap<u64, Use>,
     idle: HashMap<u64, Idle>,
     /// Idle sessions in the order in which they became so.
     order: BTreeMap<u64, u64>,
@@ -28,12 +28,21 @@ struct Idle {
     order: u64,
 }
 
+/// The use of a session by a connection: the next connection has another turn, so that a request to end this one
+/// that comes late ends no other.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Use {
+    pub(crate) session: u64,
+    pub(crate) shard: usize,
+    pub(crate) turn: u32,
+}
+
 /// The answer to the wish to resume a session.
 #[derive(Debug)]
 pub(crate) enum Claim {
     Granted(Box<Running>),
-    /// A connection of this shard uses it.
-    Used(usize),
+    /// A connection uses it.
+    Used(Use),
     Unknown,
 }
 
@@ -44,7 +53,7 @@ impl Sessions {
         if MOST_SESSIONS <= table.used.len() + table.idle.len() && !table.forget_oldest() {
             return false;
         }
-        table.used.insert(id, shard);
+        table.used.insert(id, Use { session: id, shard, turn: 0 });
         true
     }
 
@@ -60,8 +69,9 @@ impl Sessions {
             return Claim::Used(*used);
         }
         match table.take(id) {
-            Some(session) => {
-                table.used.insert(id, shard);
+            Some(mut session) => {
+                session.turn = session.turn.wrapping_add(1);
+                table.used.insert(id, Use { session: id, shard, turn: session.turn });
                 Claim::Granted(session)
             }
             None => Claim::Unknown,

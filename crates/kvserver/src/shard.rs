@@ -14,6 +14,7 @@ use crate::connection::{Connection, Next};
 use crate::counts::Counted;
 use crate::desk::Desk;
 use crate::session::Running;
+use crate::sessions::Use;
 
 /// The longest single wait, and the time between two looks at what takes too long.
 const TICK: Nanos = Nanos::from_millis(100);
@@ -31,8 +32,8 @@ pub(crate) struct Mailbox {
 pub(crate) enum Letter {
     /// A connection that has asked for the shard.
     Connection(OwnedFd, Box<Connection>),
-    /// Another connection wants to resume this session.
-    Release(u64),
+    /// Another connection wants to resume the session of this one.
+    Release(Use),
 }
 
 impl Mailbox {
@@ -338,7 +339,7 @@ impl Shard {
         for letter in own[self.desk.shard].take() {
             match letter {
                 Letter::Connection(socket, connection) => self.adopt(socket, connection, now),
-                Letter::Release(session) => self.release(session, now),
+                Letter::Release(used) => self.release(used, now),
             }
         }
     }
@@ -361,10 +362,10 @@ impl Shard {
     }
 
     /// Ends the connection of a session that another one resumes.
-    fn release(&mut self, session: u64, now: Instant) {
+    fn release(&mut self, used: Use, now: Instant) {
+        let is_it = |own: &mut Box<Running>| (own.id(), own.turn) == (used.session, used.turn);
         let has = |peer: &mut Option<Box<Peer>>| {
-            let session_of = |peer: &mut Box<Peer>| peer.connection.session().map(|own| own.id());
-            peer.as_mut().and_then(session_of) == Some(session)
+            peer.as_mut().and_then(|peer| peer.connection.session()).is_some_and(is_it)
         };
         if let Some(index) = self.peers.iter_mut().position(has) {
             self.refuse(ConnectionId(index as u32), Code::Resumed, now);
@@ -373,8 +374,8 @@ impl Shard {
 
     /// Asks other shards for the sessions that connections of this one wait for.
     fn send_wishes(&mut self) {
-        for (shard, session) in self.desk.wanted.drain(..) {
-            self.mailboxes[shard].put(Letter::Release(session));
+        for used in self.desk.wanted.drain(..) {
+            self.mailboxes[used.shard].put(Letter::Release(used));
         }
     }
 

@@ -368,11 +368,11 @@ fn statuses_and_the_reasons_by_label_are_on_the_first_screen() {
     load.labels.clear();
     load.total.statuses = (200..220).map(|status| (status.to_string(), status)).collect();
     let text = of(&load);
-    let (_, lines) = text.split_once("statuses").unwrap();
+    let (_, lines) = text.split_once("statuses ").unwrap();
     let (lines, _) = lines.split_once("\n\n").unwrap();
     expect![[r#"
-         212: 212 · 213: 213 · 214: 214 · 215: 215 · 216: 216 · 217: 217
-          218: 218 · 219: 219 · 12 more, which --json has"#]]
+        212: 212 · 213: 213 · 214: 214 · 215: 215 · 216: 216 · 217: 217
+         218: 218 · 219: 219 · 12 more, which --json has"#]]
     .assert_eq(lines);
 }
 

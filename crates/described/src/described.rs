@@ -1,4 +1,4 @@
-//! What a source says, and what the user wishes of it.
+//! The requests that a source describes, and what the user wishes of it.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub struct Wanted {
     pub from: Option<String>,
 }
 
-/// What a source says.
+/// The requests that a source describes.
 #[derive(Debug, Default)]
 pub struct Described {
     /// Its name for people.
@@ -40,7 +40,7 @@ pub struct Described {
     /// The steps of a session, if one was asked for.
     pub steps: Vec<Step>,
     pub rates: Option<Rates>,
-    /// What was left out or changed, in sentences.
+    /// The things that were left out or changed, in sentences.
     pub said: Vec<String>,
     /// The variables of the environment that stand for secrets, each with what it is the value of.
     pub variables: BTreeMap<String, String>,
@@ -56,9 +56,9 @@ pub struct Request {
     pub target: String,
     pub headers: Vec<(String, String)>,
     pub body: Option<String>,
-    /// What the source says of it.
+    /// The facts that the source has of it.
     pub facts: Vec<String>,
-    /// What the source does not say, each with its reason.
+    /// The things that the source does not say, each with its reason.
     pub guesses: Vec<String>,
     /// The reason why it is not sent.
     pub left_out: Option<String>,
@@ -104,5 +104,5 @@ pub(crate) fn server(url: &str) -> Result<(String, String), String> {
     Ok((origin, path))
 }
 
-/// What to write where a source names no server.
+/// The remedy where a source names no server.
 pub(crate) const NO_SERVER: &str = "it does not name its server; add --base http://HOST:PORT";

@@ -1,4 +1,4 @@
-//! What a source is, by its contents.
+//! The kind of a source, by its contents.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! What the sessions of a store share, and the work on it that any of them does.
+//! The part of a store that its sessions share, and the work on it that any of them does.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -50,7 +50,7 @@ pub struct Ended {
     pub most_trials: u64,
     /// The time that it took, until everything was stopped.
     pub took: Nanos,
-    /// What of it could not be removed from the host, in words.
+    /// The parts of it that could not be removed from the host, in words.
     pub staying: Vec<String>,
 }
 

@@ -33,7 +33,7 @@ pub struct Past {
     pub journal: Vec<Entry>,
     /// The answer that was kept; `None` of a run that has not ended.
     kept: Option<Answer>,
-    /// What the journal says.
+    /// The answer that follows from the journal.
     answer: Answer,
     /// The trials in which the two differ, and how, in words.
     unlike: Unlike,

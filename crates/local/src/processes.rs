@@ -40,7 +40,7 @@ pub struct Local {
     pub(crate) roles: Roles,
     pub(crate) running: Vec<Running>,
     pub(crate) outputs: BTreeMap<String, Output>,
-    /// What could not be removed the last time, in words.
+    /// The folders that could not be removed the last time, in words.
     pub(crate) staying: Vec<String>,
     /// The folder where the components' outputs are kept, if anywhere.
     pub(crate) logs: Option<PathBuf>,

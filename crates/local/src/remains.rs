@@ -56,7 +56,7 @@ impl fmt::Display for Removed {
     }
 }
 
-/// What was removed of dead runs, and what stays of them, in words.
+/// The remains of dead runs: those that were removed, and those that stay, in words.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Remains {
     pub(crate) removed: Vec<Removed>,

@@ -67,7 +67,7 @@ fn write(files: &[Foreign], out: &mut String) -> std::fmt::Result {
     writeln!(out, "{}</section>\n</main>", outcomes(files).html())
 }
 
-/// What files support, or do not.
+/// A statement on what files support, or do not.
 struct Statement<'a> {
     mark: &'static str,
     text: &'a str,

@@ -99,7 +99,7 @@ fn the_report_opens_offline_without_a_complaint_and_without_scripts() {
     }
 }
 
-/// What axe-core says about a page whose tables are all unfolded: an empty text if nothing is serious.
+/// The findings of axe-core on a page whose tables are all unfolded: an empty text if nothing is serious.
 const CHECK: &str = "
     document.querySelectorAll('details').forEach((details) => { details.open = true; });
     axe.run().then(({ violations }) => {

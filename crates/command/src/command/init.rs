@@ -46,7 +46,7 @@ pub(crate) struct Init {
     /// A program to start, with {port} where its port belongs
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
-    /// What the source is [default: by its contents]
+    /// The kind of the source [default: by its contents]
     #[arg(
         long = "as",
         value_name = "openapi|har|log",
@@ -104,7 +104,7 @@ pub(crate) struct Init {
     pub(crate) force: bool,
 }
 
-/// What is known before anything is written.
+/// The experiment before anything is written.
 struct Draft {
     asked: Asked,
     mix: Option<Mix>,

@@ -1,4 +1,4 @@
-//! What a file says if its requests failed, if some were unfinished, and if its counts cannot all be true.
+//! Files whose requests failed, or were partly unfinished, and files whose counts cannot all be true.
 
 use results::foreign::Code;
 use results::slo::{Judged, Outcome, Verdict};

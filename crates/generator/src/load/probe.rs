@@ -48,7 +48,7 @@ pub struct Probe<'a> {
     pub requests: u64,
 }
 
-/// What a service did.
+/// The behaviour of a service.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     /// The numbers of responses, by their status.

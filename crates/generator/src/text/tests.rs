@@ -372,7 +372,7 @@ fn statuses_and_the_reasons_by_label_are_on_the_first_screen() {
     let (lines, _) = lines.split_once("\n\n").unwrap();
     expect![[r#"
         212: 212 · 213: 213 · 214: 214 · 215: 215 · 216: 216 · 217: 217
-         218: 218 · 219: 219 · 12 more, which --json has"#]]
+          218: 218 · 219: 219 · 12 more, which --json has"#]]
     .assert_eq(lines);
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use anyhow::ensure;
 use results::{regular, secrets};
 use wire::url::{self, Destination};
 
@@ -31,7 +32,7 @@ impl Parts {
     ) -> Result<Parts, anyhow::Error> {
         let Place { name, server, service, path } = match &asked.service {
             Service::At(url) => Place::at(url, asked, kept)?,
-            Service::Started(started) => Place::started(started, &asked.words, kept),
+            Service::Started(started) => Place::started(started, &asked.words)?,
         };
         let in_name =
             |c: char| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '-' };
@@ -117,7 +118,7 @@ impl Place {
     fn at(url: &str, asked: &Asked, kept: &mut Kept) -> Result<Place, anyhow::Error> {
         let parsed = url::parse(url).map_err(anyhow::Error::msg)?;
         let written = secrets::passwords_kept(url, &mut |value| {
-            kept.keep("URL_SECRET", "a password or a token of the URL", value)
+            kept.keep("URL_SECRET", &part_of_url(url, value), value)
         });
         let (endpoint, path) = split(&written);
         // The targets are in the mix.
@@ -138,14 +139,16 @@ impl Place {
         Ok(Place { name, server, service, path: path.to_owned() })
     }
 
-    fn started(started: &Started, words: &Words, kept: &mut Kept) -> Place {
+    fn started(started: &Started, words: &Words) -> anyhow::Result<Place> {
         let Started { name, command, path, cpus } = started;
-        let command = command.iter().map(|word| {
-            quoted(&secrets::passwords_kept(word, &mut |value| {
-                kept.keep("COMMAND_SECRET", "a password or a token of the command", value)
-            }))
-        });
-        let command = command.collect::<Vec<String>>().join(", ");
+        for (number, word) in (1..).zip(command) {
+            ensure!(
+                secrets::passwords_kept(word, &mut |_| String::new()) == *word,
+                "word {number} of the command has a password or a token, which the process list would show to \
+                 everybody: let the program read it from its environment, or from a file"
+            );
+        }
+        let command = command.iter().map(|word| quoted(word)).collect::<Vec<String>>().join(", ");
         let mut service = String::from(
             "# The program is started before the trials, and ended behind them. ${port} is a free port of this machine.\n",
         );
@@ -165,7 +168,7 @@ impl Place {
             quoted(name),
             words.guess(Guessed::Ready, "        ")
         );
-        Place { name: name.clone(), server: format!("`{name}`"), service, path: path.clone() }
+        Ok(Place { name: name.clone(), server: format!("`{name}`"), service, path: path.clone() })
     }
 }
 
@@ -184,8 +187,8 @@ fn split(url: &str) -> (&str, &str) {
 fn headers(fields: &[Field], kept: &mut Kept) -> Vec<(String, Vec<String>)> {
     let mut headers: Vec<(String, Vec<String>)> = Vec::new();
     for Field { name, value, is_secret } in fields {
-        let mut keep = |value: &str| {
-            kept.keep(&format!("HEADER_{name}"), &format!("the header field {name}"), value)
+        let mut keep = |secret: &str| {
+            kept.keep(&format!("HEADER_{name}"), &part_of_field(name, value, secret), secret)
         };
         let value = match () {
             () if *is_secret && !value.is_empty() => keep(value),
@@ -199,6 +202,26 @@ fn headers(fields: &[Field], kept: &mut Kept) -> Vec<(String, Vec<String>)> {
         }
     }
     headers
+}
+
+/// Names the part of a header field that is a secret. Whoever sets its variable must not repeat what stands before it.
+fn part_of_field(name: &str, value: &str, secret: &str) -> String {
+    let before = value.split(secret).next().unwrap_or_default();
+    match before.rsplit(';').next().unwrap_or_default().trim_start() {
+        "" => format!("the header field {name}"),
+        before => format!("what follows `{before}` in the header field {name}"),
+    }
+}
+
+/// Names the part of a URL that is a secret: a parameter, or what stands before the host.
+fn part_of_url(url: &str, secret: &str) -> String {
+    let before = url.split(secret).next().unwrap_or_default();
+    let parameter =
+        before.strip_suffix('=').and_then(|before| before.rsplit(['?', '&', ';']).next());
+    match parameter {
+        Some(name) => format!("the parameter {name} of the URL"),
+        None => "the password or the token before the host of the URL".to_owned(),
+    }
 }
 
 /// Returns the path of a file as a spec in this folder names it.

@@ -101,7 +101,7 @@ fn secrets_are_sent_and_written_nowhere() {
         "HEADER_AUTHORIZATION HEADER_COOKIE HEADER_COOKIE_2 HEADER_X_TEAM URL_SECRET URL_SECRET_2"
     ]
     .assert_eq(&names.join(" "));
-    assert!(yaml.contains("#   export HEADER_AUTHORIZATION=…    the header field Authorization"));
+    assert!(yaml.contains("#   export HEADER_AUTHORIZATION=…    what follows `Bearer ` in the header field Authorization"));
     assert!(yaml.contains(r#""Authorization": "Bearer ${env.HEADER_AUTHORIZATION}""#), "{yaml}");
     assert!(yaml.contains(r#""X-Token": "${env.MINE}""#), "{yaml}");
     assert!(yaml.contains(r#""Accept": "*/*""#), "{yaml}");
@@ -223,9 +223,7 @@ fn a_program_is_started_at_a_port_of_its_command() {
     let mut asked = asked("http://unused/", &["50ms"]);
     asked.service = Service::Started(Started {
         name: "svc".to_owned(),
-        command: ["./svc", "--db=kv://me:pass-word@h/", "--port", "${port}"]
-            .map(str::to_owned)
-            .into(),
+        command: ["./svc", "--port", "${port}"].map(str::to_owned).into(),
         path: "/items?a=b".to_owned(),
         cpus: Some(("0".to_owned(), "1".to_owned())),
     });
@@ -244,10 +242,6 @@ fn a_program_is_started_at_a_port_of_its_command() {
     assert!(yaml.starts_with("# From a test.\n# It needs these variables"), "{yaml}");
     assert!(yaml.contains("#   export TOKEN=…    a token of two lines\n"), "{yaml}");
     assert!(
-        yaml.contains("#   export COMMAND_SECRET=…    a password or a token of the command\n"),
-        "{yaml}"
-    );
-    assert!(
         yaml.contains("# guess: half of them each\nwhere: {roles: {sut: {cpus: \"0\"}, load: {cpus: \"1\"}}}\n"),
         "{yaml}"
     );
@@ -259,7 +253,22 @@ fn a_program_is_started_at_a_port_of_its_command() {
         yaml.contains("  # guess: the longest time that a user would wait\n  timeout: 10s\n"),
         "{yaml}"
     );
-    assert!(!yaml.contains("pass-word"), "{yaml}");
     assert_eq!(resolved.spec.workload.path(), Some("/items?a=b"));
     experiment::plan(&resolved).unwrap();
+}
+
+/// Everybody can read commands in the process list.
+#[test]
+fn a_command_with_a_password_is_refused() {
+    let mut asked = asked("http://unused/", &["50ms"]);
+    asked.service = Service::Started(Started {
+        name: "svc".to_owned(),
+        command: ["./svc", "--db=kv://me:pass-word@h/"].map(str::to_owned).into(),
+        path: "/".to_owned(),
+        cpus: None,
+    });
+    let refused = experiment(&asked, "mine.yaml", Path::new(".")).map(|_| ()).unwrap_err();
+    let refused = format!("{refused:#}");
+    assert!(refused.contains("word 2 of the command has a password"), "{refused}");
+    assert!(!refused.contains("pass-word"), "{refused}");
 }

@@ -1,4 +1,4 @@
-//! What the pages owe to people who see little, or nothing.
+//! The pages for people who see little, or nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 

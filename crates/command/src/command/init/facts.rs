@@ -1,4 +1,4 @@
-//! What was seen of a service, in words.
+//! The facts that were seen of a service, in words.
 
 use described::one_line;
 use generator::load::probe::Seen;

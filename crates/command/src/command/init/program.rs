@@ -18,7 +18,7 @@ use results::regular;
 use super::{Draft, Init, ask, experiment};
 use crate::command::run::{failed, host};
 
-/// What the user writes for the port, and what a spec has.
+/// The word that the user writes for the port, and the one that a spec has.
 const WRITTEN: &str = "{port}";
 const IN_SPEC: &str = "${port}";
 

@@ -227,7 +227,7 @@ fn curve(index: usize, file: &Foreign) -> Option<Curve> {
         Some(Distribution::Histogram(_)) => file.facts.count(),
         _ => None,
     };
-    is_drawn.then(|| Curve { style, name, sound, weak, samples })
+    is_drawn.then_some(Curve { style, name, sound, weak, samples })
 }
 
 /// The curves of the first files that have any.

@@ -101,10 +101,7 @@ fn written(path: &str, text: &str) -> Vec<Shown> {
 fn of_prose(path: &str, index: usize, paragraph: &str) -> Vec<Shown> {
     let code = paragraph.split('`').skip(1).step_by(2);
     let spans = code.filter(|code| code.starts_with("benchwright "));
-    spans
-        .flat_map(|span| commands(span))
-        .map(|words| Shown::at(path, index, words, false))
-        .collect()
+    spans.flat_map(commands).map(|words| Shown::at(path, index, words, false)).collect()
 }
 
 fn of_shell(path: &str, index: usize, line: &str) -> Vec<Shown> {

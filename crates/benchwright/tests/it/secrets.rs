@@ -182,7 +182,11 @@ fn a_run_whose_secrets_are_variables_is_resumed_where_they_are_set_and_refused_e
     scratch.file("guarded.yaml", spec + "repeat: {trials: 2}\n");
     let refused = run_while(scratch.benchwright().args(["run", "guarded.yaml"]), |_| {});
     assert_eq!(refused.code, 2, "{refused:#?}");
-    assert!(refused.stderr.contains("is not set in the environment"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("BW_PASSWORD, BW_TOKEN are not set in the environment"),
+        "{}",
+        refused.stderr
+    );
     assert!(!scratch.path().join("results").exists(), "nothing was started");
     let planned = run_while(scratch.benchwright().args(["plan", "guarded.yaml"]), |_| {});
     assert_eq!(planned.code, 0, "{planned:#?}");

@@ -309,18 +309,18 @@ pub fn is_reference(name: &str) -> bool {
 
 /// Returns true for the name of a header field whose value is a secret.
 pub fn is_secret_field(name: &str) -> bool {
-    let is_auth = |word: &str| word.eq_ignore_ascii_case("auth");
-    FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name))
-        || has_secret_word(name)
-        || name.split(['-', '_']).any(is_auth)
+    FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name)) || is_of_secret(name)
 }
 
 /// Returns true for the name of a parameter whose value is a secret. Passwords are not: those of forms are mostly data
 /// of a test.
 fn is_secret_parameter(name: &str) -> bool {
-    let is_auth = |word: &str| word.eq_ignore_ascii_case("auth");
-    let is_password = name.to_ascii_lowercase().contains("passw");
-    !is_password && (has_secret_word(name) || name.split(['-', '_']).any(is_auth))
+    is_of_secret(name) && !name.to_ascii_lowercase().contains("passw")
+}
+
+/// Returns true for a name with the word of a secret, or the word `auth`.
+fn is_of_secret(name: &str) -> bool {
+    has_secret_word(name) || name.split(['-', '_']).any(|word| word.eq_ignore_ascii_case("auth"))
 }
 
 /// Returns true for a name with a word such as `token`, or two such as `api_key`.

@@ -93,20 +93,19 @@ fn all_missed(points: &[Point]) -> bool {
 }
 
 /// Returns the loads of a sweep in the order of its steps. It begins where the way down from a probe ended; if
-/// that met the SLO nowhere, at the first load, as the maximum may still be of interest.
-fn climb(sweep: &Sweep, points: &[Point]) -> Vec<Point> {
+/// that met the SLO nowhere, at the first load, as the maximum may still be of interest. It passes the loads
+/// of the way down that are a whole number of steps above, and those tried after it.
+fn climb<'a>(sweep: &Sweep, points: &'a [Point]) -> Vec<&'a Point> {
     let down = way_down(points);
     let is_in_vain = STEPS_BELOW_A_PROBE < down.len() && all_missed(down);
     let start = if is_in_vain { down.first() } else { down.last() };
-    let is_at = |load: Rate, point: &&Point| {
-        let apart = point.asked.as_per_second() - load.as_per_second();
-        apart.abs() <= 1e-9 * load.as_per_second()
+    let mut after = points[down.len()..].iter().peekable();
+    let next = |last: &&'a Point| {
+        let load = above(sweep, last.asked).as_per_second();
+        let is_there = |point: &&Point| (point.asked.as_per_second() - load).abs() <= 1e-9 * load;
+        after.next_if(is_there).or_else(|| down.iter().find(is_there))
     };
-    let next = |last: &Point| {
-        let load = above(sweep, last.asked);
-        points.iter().find(|point| is_at(load, point)).cloned()
-    };
-    std::iter::successors(start.cloned(), next).collect()
+    std::iter::successors(start, next).collect()
 }
 
 /// Returns the load a step above another. A step that the rounding would undo becomes the least one.
@@ -188,31 +187,32 @@ pub fn describe(rule: &Stop) -> String {
     }
 }
 
-fn fires(rule: &Stop, points: &[Point]) -> bool {
+fn fires(rule: &Stop, points: &[&Point]) -> bool {
     match rule {
         // The best of the window is compared with the best before it, so a rise of less than `by`
         // over the whole window counts as a plateau.
         Stop::NoNewMax { window, by } => {
             let Some(split) = points.len().checked_sub(*window as usize) else { return false };
             let (before, last) = points.split_at(split);
-            0 < split && best(last) <= best(before) * (1.0 + by.0)
+            0 < split && best(last.iter().copied()) <= best(before.iter().copied()) * (1.0 + by.0)
         }
         Stop::SloViolated { times } => *times as usize <= missed_in_a_row(points),
     }
 }
 
 /// Returns the most that the system sustained at any load.
-pub(crate) fn best(points: &[Point]) -> f64 {
-    points.iter().map(|point| point.sustained_per_s).fold(0.0, f64::max)
+pub(crate) fn best<'a>(points: impl IntoIterator<Item = &'a Point>) -> f64 {
+    points.into_iter().map(|point| point.sustained_per_s).fold(0.0, f64::max)
 }
 
 /// Returns the length of the longest tail of loads that together bring no new maximum.
-fn without_new_maximum(points: &[Point], by: f64) -> usize {
-    let holds = |&split: &usize| best(&points[split..]) <= best(&points[..split]) * (1.0 + by);
+fn without_new_maximum(points: &[&Point], by: f64) -> usize {
+    let most = |part: &[&'_ Point]| best(part.iter().copied());
+    let holds = |&split: &usize| most(&points[split..]) <= most(&points[..split]) * (1.0 + by);
     (1..points.len()).find(holds).map_or(0, |split| points.len() - split)
 }
 
-fn missed_in_a_row(points: &[Point]) -> usize {
+fn missed_in_a_row(points: &[&Point]) -> usize {
     points.iter().rev().take_while(|point| point.slo_met == Some(false)).count()
 }
 

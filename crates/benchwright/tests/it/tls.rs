@@ -361,7 +361,7 @@ fn the_text_shows_how_connections_were_secured() {
     let _machine = machine();
     let server = Server::start(Manners::default().with(&self_signed(HOST)));
     let ran = server.load(HOST, &[&SHORT[..], &["--insecure", "--no-resume"]].concat());
-    let line = "TLS 1.3 AES_256_GCM_SHA384 · 4 handshakes, 0.0 % resumed · p50 ";
+    let line = "TLS 1.3 AES_256_GCM_SHA384 · 4 handshakes · 0.0 % resumed · p50 ";
     assert!(ran.stdout.contains(line), "{ran:#?}");
 }
 

@@ -63,7 +63,7 @@ fn main() -> ExitCode {
     match words[..] {
         ["ci"] => ended(ci::run(ci::Extent::Local)),
         ["ci", "--cluster"] => ended(ci::run(ci::Extent::WithCluster)),
-        ["tidy"] => ended(tidy::run()),
+        ["tidy"] => ended(tidy::run().is_empty()),
         ["bench", ref words @ ..] => task(bench::run(words), bench::USAGE),
         ["peers"] => ended(peers::install()),
         ["brokers"] => ended(brokers::run()),

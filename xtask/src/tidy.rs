@@ -38,8 +38,8 @@ struct Finding {
     what: String,
 }
 
-/// Checks the repository and prints every finding; returns true if there are none.
-pub(crate) fn run() -> bool {
+/// Checks the repository, prints every finding, and returns them as lines.
+pub(crate) fn run() -> Vec<String> {
     let tree = Tree::read(&repository::root()).expect("the repository can be read");
     let mut findings = check(&tree);
     match regenerated() {
@@ -59,7 +59,7 @@ pub(crate) fn run() -> bool {
         println!("{finding}");
     }
     println!("tidy: {} files, {} findings", tree.files().len(), findings.len());
-    findings.is_empty()
+    findings.iter().map(Finding::to_string).collect()
 }
 
 /// Returns the generated code of now, in a tree of its own.

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use console::files;
 use console::output::{self, Exit, Failure};
 use console::signals;
 
@@ -24,7 +25,7 @@ fn run() -> ExitCode {
         return generator::wrk::wrk(&name, &arguments);
     }
     let exit = match cli::read() {
-        Ok(cli) => dispatch(cli),
+        Ok((cli, files)) => files::check(&files).and_then(|()| dispatch(cli)),
         Err(error) => return refuse(&error),
     };
     let code = match exit {

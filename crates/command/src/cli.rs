@@ -1,6 +1,9 @@
 //! The commands of the command line. The arguments of each are in its file.
 
+use std::ffi::OsString;
+
 use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use console::files::Named;
 use generator::join::Join;
 use generator::merge::Merge;
 use generator::mix_check;
@@ -24,6 +27,7 @@ use crate::command::reproducibility::Reproducibility;
 use crate::command::run::{Clean, Plan, Rerun, Resume, Run};
 use crate::command::ycsb::Ycsb;
 
+mod files;
 #[cfg(test)]
 mod tests;
 
@@ -100,10 +104,16 @@ pub(crate) fn command() -> clap::Command {
     Cli::command().mut_subcommand("load", |load| load.mut_args(short))
 }
 
-/// Reads the arguments of this process.
-pub(crate) fn read() -> Result<Cli, clap::Error> {
-    let mut matches = command().try_get_matches()?;
-    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command()))
+/// Reads the arguments of this process, with the files that they name.
+pub(crate) fn read() -> Result<(Cli, Vec<Named>), clap::Error> {
+    read_from(std::env::args_os())
+}
+
+fn read_from(words: impl IntoIterator<Item = OsString>) -> Result<(Cli, Vec<Named>), clap::Error> {
+    let mut matches = command().try_get_matches_from(words)?;
+    let files = files::of(&command(), &matches);
+    let cli = Cli::from_arg_matches_mut(&mut matches);
+    Ok((cli.map_err(|error| error.format(&mut command()))?, files))
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,21 +1,38 @@
 //! The program from its arguments to its exit code.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
+use std::thread;
 
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use console::files;
 use console::output::{self, Exit, Failure};
 use console::signals;
 
 use crate::cli::{self, Cli, Command};
 use crate::{command, habits};
 
+/// The size of the stack of a command: `ulimit -s` may leave the first thread less than it needs.
+const STACK: usize = 8 << 20;
+
 /// Runs the program by its arguments; returns its exit code.
 pub fn main() -> ExitCode {
     output::explain_panics();
     signals::end_at_once();
-    let run = std::panic::AssertUnwindSafe(run);
-    std::panic::catch_unwind(run).unwrap_or(ExitCode::from(Exit::NoAnswer as u8))
+    match thread::Builder::new().stack_size(STACK).spawn(guarded) {
+        Ok(thread) => {
+            // They interrupt the thread that works, not the one that waits for it.
+            signals::leave_to_others();
+            thread.join().unwrap_or(ExitCode::from(Exit::NoAnswer as u8))
+        }
+        // A machine without room for one more thread: the first one has to do.
+        Err(_) => guarded(),
+    }
+}
+
+fn guarded() -> ExitCode {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or(ExitCode::from(Exit::NoAnswer as u8))
 }
 
 fn run() -> ExitCode {
@@ -24,7 +41,7 @@ fn run() -> ExitCode {
         return generator::wrk::wrk(&name, &arguments);
     }
     let exit = match cli::read() {
-        Ok(cli) => dispatch(cli),
+        Ok((cli, files)) => files::check(&files).and_then(|()| dispatch(cli)),
         Err(error) => return refuse(&error),
     };
     let code = match exit {

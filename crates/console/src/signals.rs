@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 
+use nix::sys::signal::{SigSet, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 
 /// The exit code of a program that they end.
@@ -24,6 +25,16 @@ pub fn end_at_once() {
     let registered = others.try_for_each(|signal| register(signal).map(drop));
     let registered = registered.and_then(|()| signal_hook::flag::register(SIGXFSZ, Arc::default()));
     registered.expect("these signals can be handled");
+}
+
+/// Has the signals that ask a program to end handled by its other threads, not by this one.
+pub fn leave_to_others() {
+    let mut signals = SigSet::empty();
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT] {
+        signals.add(signal);
+    }
+    // Otherwise this thread handles them: only a wait of another one may then take longer to end.
+    let _ = signals.thread_block();
 }
 
 /// Returns a flag that these signals set from now on; a second Ctrl-C ends the process at once.

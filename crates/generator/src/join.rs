@@ -1,11 +1,11 @@
 //! `benchwright join`: joins the notes of senders and receivers.
 
-use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use results::joined::{self, Joined, Notes};
+use results::regular;
 
 use crate::events;
 use console::output::{self, Exit, Failure};
@@ -63,7 +63,7 @@ pub fn join(arguments: &Join) -> Result<Exit, Failure> {
 fn read(path: &Path) -> Result<Notes, Failure> {
     let name = path.display().to_string();
     let failed = |error: std::io::Error| Failure::question(format!("{name}: {error}"));
-    let file = File::open(path).map_err(failed)?;
+    let file = regular::open_input(path).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
     Notes::read(&name, &mut BufReader::new(file), length).map_err(Failure::question)
 }

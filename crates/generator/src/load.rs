@@ -193,7 +193,7 @@ fn requested<'a>(
     let body = match (&arguments.body, &arguments.body_file) {
         (Some(text), _) => Some(reveal(text)?.into_bytes()),
         (None, Some(path)) => {
-            let read = regular::read_input(path, regular::MOST_OF_INPUT)
+            let read = regular::read_input(path, regular::MOST)
                 .with_context(|| format!("--body-file {}", path.display()));
             Some(read.map_err(question)?)
         }

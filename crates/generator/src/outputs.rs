@@ -7,6 +7,7 @@ use results::{Load, regular};
 
 use crate::samples::{Sampler, Sampling};
 use crate::{csv, hlog, options};
+use console::files::{Named, Role};
 use console::output::{self, Failure};
 
 #[derive(Default)]
@@ -75,6 +76,29 @@ impl Outputs {
             sampling: None,
         };
         outputs.begin(native.samples.as_deref().map(Path::new), Vec::new())
+    }
+
+    /// Returns the files that an original's command line names.
+    pub(crate) fn files_of_wrk(command: &wrk::arguments::Command) -> Vec<Named> {
+        use wrk::arguments::Destination;
+        let native = &command.native;
+        let json = match &native.json {
+            Some(Destination::File(path)) => Some(path),
+            Some(Destination::Stdout) | None => None,
+        };
+        let written = [
+            ("--json", json),
+            ("--csv", native.csv.as_ref()),
+            ("--hlog", native.hlog.as_ref()),
+            ("--samples", native.samples.as_ref()),
+            ("--report", native.report.as_ref()),
+        ];
+        let written = written.map(|(option, path)| (option, path, Role::Written));
+        let all = written.into_iter().chain([("--script", command.script.as_ref(), Role::Read)]);
+        all.filter_map(|(option, path, role)| {
+            Some(Named { option: option.to_owned(), path: PathBuf::from(path?), role })
+        })
+        .collect()
     }
 
     /// Returns the outputs that need only the document.

@@ -2,8 +2,7 @@
 //! from a file, and what is shown gets the references.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
@@ -38,7 +37,7 @@ pub(super) fn of(arguments: &Load) -> anyhow::Result<Secrets> {
     let texts = [urls, header, script_arguments].into_iter().flatten();
     let texts = texts.chain(body).chain(check).cloned();
     // A mix that cannot be read is reported where it is used.
-    let mix = mix.iter().filter_map(|path| fs::read_to_string(path).ok());
+    let mix = mix.iter().filter_map(|path| regular::read_text(path, regular::MOST_OF_LINES).ok());
     for text in texts.chain(mix) {
         secrets.find(&text, &|name| std::env::var(name).ok());
     }
@@ -133,9 +132,9 @@ fn is_stdin(path: &Path) -> bool {
 }
 
 fn read(path: &Path, flag: &str) -> anyhow::Result<String> {
-    let mut text = String::new();
     let read = match is_stdin(path) {
-        true => io::stdin().lock().read_to_string(&mut text).map(|_| text),
+        true => regular::read_bounded(io::stdin().lock(), regular::MOST_OF_SHORT)
+            .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other)),
         false => regular::read_text(path, regular::MOST_OF_SHORT),
     };
     read.with_context(|| format!("{flag} {}", path.display()))

@@ -340,9 +340,8 @@ impl MixFile {
 
     /// Reads a mix, whose references to secrets stay as they are.
     pub(crate) fn open(path: &Path, data: Option<&Path>) -> anyhow::Result<MixFile> {
-        let read = |path: &Path| {
-            regular::read_text(path, regular::MOST_OF_INPUT)
-                .with_context(|| format!("reading {}", path.display()))
+        let read = |path: &Path, most: u64| {
+            regular::read_text(path, most).with_context(|| format!("reading {}", path.display()))
         };
         let data = data.map(|path| {
             let size = fs::metadata(path).map_or(0, |file| file.len());
@@ -351,10 +350,11 @@ impl MixFile {
                 "{} has {size} bytes, over the limit of {MOST_DATA_BYTES}; use a part of it",
                 path.display()
             );
-            let data = Data::read(&path.display().to_string(), &read(path)?);
+            let data = Data::read(&path.display().to_string(), &read(path, MOST_DATA_BYTES)?);
             Ok::<_, anyhow::Error>(Arc::new(data.map_err(anyhow::Error::msg)?))
         });
-        let (path, text, data) = (path.to_owned(), read(path)?, data.transpose()?);
+        let (path, text, data) =
+            (path.to_owned(), read(path, regular::MOST_OF_LINES)?, data.transpose()?);
         let (labels, requests_of_an_arrival) = (Vec::new(), 1.0);
         let file = MixFile { path, text, data, labels, arrivals: None, requests_of_an_arrival };
         let mix = file.mix(&[]).map_err(anyhow::Error::msg)?;
@@ -370,7 +370,7 @@ impl MixFile {
             text: &self.text,
             data: self.data.clone(),
             fields,
-            body_file: &|name| regular::read_input(&folder.join(name), regular::MOST_OF_INPUT),
+            body_file: &|name| regular::read_input(&folder.join(name), regular::MOST),
         })
     }
 }

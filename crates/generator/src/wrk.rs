@@ -83,6 +83,7 @@ fn refuse(refusal: &Refusal, arguments: &[String]) -> ExitCode {
 }
 
 fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
+    console::files::check(&Outputs::files_of_wrk(command))?;
     let cpus = cpus(command)?;
     let network = network(command, cpus.len())?;
     let outputs = Outputs::of_wrk(&command.native);

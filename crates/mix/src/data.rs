@@ -1,5 +1,7 @@
 //! A table of data: comma-separated values with a header line (RFC 4180), kept in memory.
 
+use std::collections::HashSet;
+
 use crate::error::Error;
 
 #[cfg(test)]
@@ -91,12 +93,13 @@ impl Reader<'_> {
     fn columns(&mut self) -> Result<Vec<String>, Error> {
         self.record(None)?;
         let mut columns: Vec<String> = Vec::new();
+        let mut known = HashSet::new();
         let mut begin = 0;
         for end in std::mem::take(&mut self.ends) {
             let name = &self.cells[begin..end as usize];
             let what = match name {
                 "" => "a column has no name; name each in the first line, such as `id,name`".into(),
-                _ if columns.iter().any(|known| known == name) => {
+                _ if !known.insert(name) => {
                     format!("two columns are named `{name}`; name each differently")
                 }
                 _ => {

@@ -5,8 +5,8 @@
 //! A file may be read by those who may read its folder.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::io::{self, IsTerminal, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -18,8 +18,9 @@ mod tests;
 /// The most bytes that are read of a file that grows with the trials, and of any other.
 pub const MOST: u64 = 256 << 20;
 pub const MOST_OF_SHORT: u64 = 16 << 20;
-/// The most bytes that are read of a body, a mix or a table that the user names.
-pub const MOST_OF_INPUT: u64 = 1 << 30;
+/// The most bytes that are read of a mix, or of a table of trials: their lines are written by people and by small
+/// programs.
+pub const MOST_OF_LINES: u64 = 64 << 20;
 
 /// Opens a regular file.
 pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
@@ -71,9 +72,27 @@ pub fn is_there(path: &Path) -> bool {
     !fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
+/// Opens a file that the user names, which may be a pipe or a terminal. Of other devices only the empty one has an end.
+pub fn open_input(path: &Path) -> io::Result<File> {
+    let file = File::open(path)?;
+    let found = file.metadata()?;
+    let kind = found.file_type();
+    let is_endless = match () {
+        () if kind.is_char_device() => found.rdev() != EMPTY && !file.is_terminal(),
+        () => kind.is_block_device(),
+    };
+    match is_endless {
+        true => Err(io::Error::other("it is a device, not a file; name a file or a pipe")),
+        false => Ok(file),
+    }
+}
+
+/// The number of the device `/dev/null`, which is the same on every Linux.
+const EMPTY: u64 = 0x103;
+
 /// Reads a file that the user names, which may be a pipe, of at most so many bytes.
 pub fn read_input(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    read_to(File::open(path)?, most)
+    read_to(open_input(path)?, most)
 }
 
 fn read_to(file: File, most: u64) -> io::Result<Vec<u8>> {

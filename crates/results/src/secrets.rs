@@ -235,9 +235,7 @@ impl Secrets {
     pub fn hide(&self, text: &str) -> String {
         let mut forms: Vec<(String, &str)> = Vec::new();
         for (name, value) in self.findable() {
-            let in_form = escaped(value).replace("%20", "+");
-            let all = [value.to_owned(), in_json(value), escaped(value), in_form];
-            forms.extend(all.map(|form| (form, name)));
+            forms.extend(forms_of(value).into_iter().map(|form| (form, name)));
         }
         // A value may be a part of another one.
         forms.sort_by_key(|(form, _)| std::cmp::Reverse(form.len()));
@@ -270,6 +268,40 @@ impl Secrets {
         }
         result + rest
     }
+}
+
+/// Returns the forms of a value that a program may print: it is the one list of them. In base 64 it is
+/// looked for in [`Secrets::without_encoded`], as there it may be a part of a word.
+fn forms_of(value: &str) -> Vec<String> {
+    let (json, url) = (in_json(value), escaped(value));
+    let quoted = value.replace('\'', r"'\''");
+    let in_double = behind_backslashes(value, |c| matches!(c, '"' | '\\' | '$' | '`'));
+    let bare = behind_backslashes(value, |c| !c.is_ascii_alphanumeric() && !"-._/".contains(c));
+    let mut forms = vec![
+        // As some escape the slash, and others all that is not ASCII.
+        json.replace('/', r"\/"),
+        ascii_only(&json),
+        // A line in quotes of YAML that has none of JSON.
+        value.replace('\'', "''"),
+        url.replace("%20", "+"),
+        url.to_ascii_lowercase(),
+        debugged(value),
+        quoted,
+        in_double,
+        bare,
+        in_html(value, "&#39;"),
+        in_html(value, "&#x27;"),
+        in_html(value, "&apos;"),
+        in_html(value, "'"),
+        // A command line in JSON, as a document keeps one.
+        in_json(&value.replace('\'', r"'\''")),
+        json,
+        url,
+        value.to_owned(),
+    ];
+    forms.sort_unstable();
+    forms.dedup();
+    forms
 }
 
 /// Base 64 with or without its padding; what a service echoes may have bits behind its last byte.
@@ -569,6 +601,46 @@ fn unescaped(text: &str) -> Vec<u8> {
 fn in_json(text: &str) -> String {
     let quoted = serde_json::to_string(text).expect("it is a text");
     quoted[1..quoted.len() - 1].to_owned()
+}
+
+/// Returns a text of JSON with all other characters than those of ASCII written as `\u00e9`.
+fn ascii_only(json: &str) -> String {
+    let mut ascii = String::new();
+    for c in json.chars() {
+        match c.is_ascii() {
+            true => ascii.push(c),
+            false => {
+                let mut units = [0; 2];
+                let units = c.encode_utf16(&mut units).iter();
+                ascii.extend(units.map(|unit| format!("\\u{unit:04x}")));
+            }
+        }
+    }
+    ascii
+}
+
+/// Returns a text as it stands in the quotes of a message of ours (`{:?}`).
+fn debugged(text: &str) -> String {
+    let quoted = format!("{text:?}");
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+/// Returns a text as a shell reads it outside of quotes, or in double ones.
+fn behind_backslashes(text: &str, is_special: impl Fn(char) -> bool) -> String {
+    let mut result = String::new();
+    for c in text.chars() {
+        if is_special(c) {
+            result.push('\\');
+        }
+        result.push(c);
+    }
+    result
+}
+
+/// Returns a text as it stands on a page, where an apostrophe has several forms.
+fn in_html(text: &str, apostrophe: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('"', "&quot;").replace('\'', apostrophe)
 }
 
 /// Returns a text percent-encoded, as it stands in a URL.

@@ -63,12 +63,12 @@ impl Malformed {
     pub fn as_str(self) -> &'static str {
         match self {
             Malformed::Head => "malformed header block",
-            Malformed::HeadTooLong => "header block too long",
+            Malformed::HeadTooLong => "header block too long: over 64 KiB, or over 256 fields",
             Malformed::ContentLength => "malformed Content-Length",
             Malformed::TwoFramings => "Content-Length beside Transfer-Encoding",
-            Malformed::Chunk => "malformed chunk",
-            Malformed::TrailersTooLong => "trailers too long",
-            Malformed::Interim => "too many interim answers (1xx)",
+            Malformed::Chunk => "malformed chunk, or its line is over 4 KiB",
+            Malformed::TrailersTooLong => "trailers too long: over 16 KiB",
+            Malformed::Interim => "too many interim answers (1xx): over 64",
             Malformed::Upgrade => "status 101 without a requested upgrade",
         }
     }

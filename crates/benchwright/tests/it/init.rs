@@ -1,8 +1,9 @@
 //! A first experiment of a service, which `plan` accepts.
 
 use std::fs;
+use std::net::TcpListener;
 
-use crate::support::{Scratch, Server, run_while};
+use crate::support::{Scratch, Server, run_while, signal, until_it_listens_to_ctrl_c};
 
 const CANARY: &str = "canary-token";
 
@@ -38,6 +39,21 @@ fn a_url_becomes_an_experiment_by_a_few_requests() {
     let sent = fs::read_to_string(&log).unwrap();
     assert_eq!(sent.matches("GET /x?y=1 ").count(), 10, "the second one sent nothing: {sent}");
     assert!(sent.contains(CANARY), "the service gets it");
+}
+
+/// A service that answers nothing accepts what the kernel accepts for it.
+#[test]
+fn what_is_interrupted_writes_no_experiment() {
+    let scratch = Scratch::new();
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", silent.local_addr().unwrap());
+    let ran = run_while(scratch.benchwright().args(["init", &url]), |pid| {
+        until_it_listens_to_ctrl_c(pid);
+        signal(pid, "TERM");
+    });
+    assert_eq!(ran.code, 130, "{ran:#?}");
+    assert!(ran.stderr.contains("interrupted"), "{ran:#?}");
+    assert!(!scratch.path().join("experiment.yaml").exists(), "{ran:#?}");
 }
 
 #[test]

@@ -38,6 +38,27 @@ fn run_with(most: u32, scratch: &Scratch, words: &[&str]) -> Ran {
     run_while(&mut command, |_| {})
 }
 
+/// A debug build needs more of a stack than a release; neither may end by a signal.
+#[test]
+fn a_small_stack_is_enough() {
+    let scratch = Scratch::new();
+    scratch.file("limits.yaml", SPEC);
+    scratch.file("mix.jsonl", r#"{"label":"a","target":"/"}"#);
+    let cases: [&[&str]; 5] = [
+        &["--help"],
+        &["plan", "limits.yaml"],
+        &["mix", "check", "mix.jsonl"],
+        &["load", "http://127.0.0.1:9/", "--closed", "--dry-run"],
+        &["list", "."],
+    ];
+    for words in cases {
+        let mut command = Command::new("prlimit");
+        command.arg("--stack=65536:65536").arg(benchwright()).args(words);
+        let ran = run_while(command.current_dir(scratch.path()), |_| {});
+        assert!([0, 1, 2, 3].contains(&ran.code), "{words:?}: {ran:#?}");
+    }
+}
+
 #[test]
 fn few_processes_are_a_sentence_and_not_a_panic() {
     let scratch = Scratch::new();

@@ -93,7 +93,7 @@ pub(crate) fn analyse(arguments: &Analyse) -> Result<Exit, Failure> {
         return Err(Failure::question(text));
     };
     let rows = &says.rows;
-    let text = regular::read_input(file, regular::MOST_OF_INPUT);
+    let text = regular::read_input(file, regular::MOST_OF_LINES);
     let text = text.map_err(|error| Failure::question(format!("{}: {error}", file.display())))?;
     let trials = read(file, &text, by, metrics, *rows)?;
     let found = analysis::analyse(&trials, *requests, margin.0);

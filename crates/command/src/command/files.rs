@@ -1,7 +1,6 @@
 //! The files of any load generator: how the commands read and write what they hold.
 
 use std::fmt::Write;
-use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
 
@@ -10,9 +9,9 @@ use foreign::Asked;
 use measure::estimate::{CONFIDENCE, Support, beyond, quantile_interval, support};
 use measure::quantity::{counted, grouped};
 use measure::{Nanos, Quantile};
-use results::Foreign;
 use results::foreign::{Code, Distribution, Facts, Limit, Loop};
 use results::printed::Since;
+use results::{Foreign, regular};
 
 use console::output::Failure;
 
@@ -135,7 +134,7 @@ pub(crate) fn read(paths: &[PathBuf], says: &Says) -> Result<Vec<Foreign>, Failu
                         files of other tools one by one";
             return Err(wrong(text.to_owned()));
         }
-        let file = File::open(path).map_err(|error| wrong(results::regular::plain(&error)))?;
+        let file = regular::open_input(path).map_err(|error| wrong(regular::plain(&error)))?;
         foreign::read(&name, &mut BufReader::with_capacity(1 << 16, file), &asked).map_err(wrong)
     };
     paths.iter().map(one).collect()

@@ -1,7 +1,7 @@
 //! `benchwright init`: a first experiment from a running service, a program, or what describes a service. It writes
 //! the file that a user would, and marks what it guesses.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
@@ -217,7 +217,7 @@ fn wanted(arguments: &Init) -> Wanted {
 
 fn read_file(arguments: &Init, path: &Path) -> Result<(Kind, Described), Failure> {
     let wrong = |why: String| Failure::question(format!("{}: {why}", path.display()));
-    let file = File::open(path).map_err(|error| {
+    let file = regular::open_input(path).map_err(|error| {
         let remedy = match error.kind() {
             std::io::ErrorKind::NotFound => "; name a file, or a URL with http:// or https://",
             _ => "",

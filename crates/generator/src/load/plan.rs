@@ -1,6 +1,5 @@
 //! The plan of a load, by its options.
 
-use std::fs::File;
 use std::io::BufReader;
 
 use console::output::Failure;
@@ -12,7 +11,7 @@ use measure::Nanos;
 use measure::estimate::Enough;
 use measure::pace::Shape;
 use net::cores;
-use results::slo;
+use results::{regular, slo};
 
 use crate::options::Load;
 use crate::plan::{congestion_control, kernel_timestamps, pools, provide_files};
@@ -153,7 +152,8 @@ fn pacing(arguments: &Load) -> Result<Pacing, Failure> {
         }
         (None, Some(path)) => {
             let name = path.display().to_string();
-            let file = File::open(path).map_err(|e| Failure::question(format!("{name}: {e}")))?;
+            let file =
+                regular::open_input(path).map_err(|e| Failure::question(format!("{name}: {e}")))?;
             let trace = Trace::read(&name, BufReader::new(file), arguments.speed);
             let load = Offered::Trace(trace.map_err(Failure::question)?);
             Ok(Pacing::Open { load, sharing })

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Parser;
-use console::output::Failure;
+use console::output::{Exit, Failure};
 use load::driver::http1::{
     Http1, HttpWorkload, Origin, Outgoing, Response, Static, Wanted, outcome_of,
 };
@@ -153,6 +154,11 @@ fn ask(arguments: &Load, secrets: &mut results::Secrets) -> Result<Seen, Failure
     let watchers = vec![(); plan.cpus.len()];
     let measured = load::measure(&plan, drivers, watchers, None, &stop)
         .map_err(|failure| explain(&failure, &targets, &stop))?;
+    if stop.load(Ordering::Relaxed) {
+        // What was cut off says nothing about the service.
+        let error = anyhow::anyhow!("interrupted before the service had answered");
+        return Err(Failure { exit: Exit::Interrupted, error });
+    }
     let measurement = measured.measurement;
     let besides =
         Besides { samples_lost: 0, maximum_of_a_shard: known::maximum(), delivery_p99: None };

@@ -4,11 +4,10 @@
 //! only.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use results::Secrets;
 use results::secrets::{self, ENV};
+use results::{Secrets, regular};
 use serde_json::{Map, Value};
 
 use super::source::{Source, SpecError};
@@ -159,6 +158,11 @@ impl Leaving<'_> {
     }
 }
 
+/// Returns the text of a mix; one that cannot be read is reported where it is used.
+fn text_of(path: &Path) -> String {
+    regular::read_text(path, regular::MOST_OF_LINES).unwrap_or_default()
+}
+
 impl Resolved {
     /// Adds the variables of the environment that the spec and these files of its loads refer to.
     pub(super) fn find_secrets(&mut self, files: &BTreeSet<PathBuf>) {
@@ -167,7 +171,7 @@ impl Resolved {
         each_text(&self.without_words_for_people(), &mut |text| found.find(text, &environment));
         for path in files {
             // One that is not a text has no references.
-            found.find(&fs::read_to_string(path).unwrap_or_default(), &environment);
+            found.find(&text_of(path), &environment);
         }
         self.secrets = found;
     }
@@ -184,7 +188,7 @@ impl Resolved {
         each_text(&workload, &mut add);
         self.spec.sut.endpoint.0.iter().for_each(|url| add(url));
         for path in self.files_with_references() {
-            let text = fs::read_to_string(path).unwrap_or_default();
+            let text = text_of(&path);
             used.extend(secrets::references(&text).map(str::to_owned));
         }
         self.secrets.only(|name| used.contains(name))

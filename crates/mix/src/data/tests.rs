@@ -90,3 +90,12 @@ fn arbitrary_tables_never_panic() {
         }
     }
 }
+
+/// The time for the header line grows with its length, and not with its square.
+#[test]
+fn a_table_of_very_many_columns_is_read() {
+    let names: Vec<String> = (0..300_000).map(|column| format!("c{column}")).collect();
+    let cells = vec!["1"; names.len()];
+    let data = Data::read("d.csv", &format!("{}\n{}\n", names.join(","), cells.join(",")));
+    assert_eq!(data.unwrap().columns().len(), names.len());
+}

@@ -69,7 +69,27 @@ fn a_file_beyond_its_bound_is_refused_before_it_is_read() {
     for why in [read(&path, MOST).unwrap_err(), read_input(&path, MOST).unwrap_err()] {
         assert_eq!(why.to_string(), "it is longer than 256 MiB");
     }
-    // A device has no length.
+}
+
+#[test]
+fn a_device_without_an_end_is_refused_before_it_is_read() {
     let why = read_input(Path::new("/dev/zero"), MOST_OF_SHORT).unwrap_err();
-    assert_eq!(why.to_string(), "it is longer than 16 MiB");
+    assert_eq!(why.to_string(), "it is a device, not a file; name a file or a pipe");
+    assert_eq!(read_input(Path::new("/dev/null"), MOST_OF_SHORT).unwrap(), b"");
+}
+
+#[test]
+fn a_pipe_is_read_to_its_bound() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let to = path.clone();
+    let writer = std::thread::spawn(move || {
+        let mut pipe = OpenOptions::new().write(true).open(to).unwrap();
+        // The reader leaves once it has read enough.
+        while pipe.write_all(&[b'x'; 1 << 16]).is_ok() {}
+    });
+    let why = read_input(&path, 1 << 20).unwrap_err();
+    assert_eq!(why.to_string(), "it is longer than 1 MiB");
+    writer.join().unwrap();
 }

@@ -40,6 +40,36 @@ fn a_value_is_hidden_in_each_form_that_a_program_may_print() {
 }
 
 #[test]
+fn a_value_with_quotes_and_blanks_is_hidden_in_each_form_that_quotes_it() {
+    let value = "it's \"a\" <b> & $c/\\ü\u{1f511}";
+    let mut secrets = Secrets::default();
+    secrets.set("env.TOKEN", value);
+    let json = |text: &str| serde_json::to_string(text).unwrap();
+    let forms = [
+        value.to_owned(),
+        crate::shell::word(value),
+        json(&crate::shell::word(value)),
+        crate::shell::line(&["--header", value]),
+        format!("{value:?}"),
+        json(value),
+        json(value).replace('/', "\\/"),
+        json(value).replace('ü', "\\u00fc").replace('\u{1f511}', "\\ud83d\\udd11"),
+        format!("'{}'", value.replace('\'', "''")),
+        r#""it's \"a\" <b> & \$c/\\ü🔑""#.to_owned(),
+        r#"it\'s\ \"a\"\ \<b\>\ \&\ \$c/\\\ü\🔑"#.to_owned(),
+        "it&#39;s &quot;a&quot; &lt;b&gt; &amp; $c/\\ü🔑".to_owned(),
+        "it&#x27;s &quot;a&quot; &lt;b&gt; &amp; $c/\\ü🔑".to_owned(),
+        "it&apos;s &quot;a&quot; &lt;b&gt; &amp; $c/\\ü🔑".to_owned(),
+        "it%27s%20%22a%22%20%3cb%3e%20%26%20%24c%2f%5c%c3%bc%f0%9f%94%91".to_owned(),
+    ];
+    for form in forms {
+        let hidden = secrets.hide(&format!("[{form}]"));
+        assert!(hidden.contains("${env.TOKEN}"), "{form} becomes {hidden}");
+        assert!(!hidden.contains("a\\\"") && !hidden.contains("$c"), "{form} becomes {hidden}");
+    }
+}
+
+#[test]
 fn the_longest_of_two_values_that_contain_each_other_is_hidden_first() {
     let mut secrets = Secrets::default();
     let environment = |name: &str| Some(if name == "A" { "abcd" } else { "abcdef" }.to_owned());

@@ -209,6 +209,38 @@ fn malformed_answers_have_distinct_errors() {
 }
 
 #[test]
+fn the_reasons_name_the_bounds() {
+    let reasons = [
+        (Malformed::HeadTooLong, MOST_HEAD_BYTES, Some(MOST_FIELDS)),
+        (Malformed::TrailersTooLong, MOST_TRAILER_BYTES, None),
+        (Malformed::Chunk, MOST_CHUNK_LINE_BYTES, None),
+    ];
+    for (malformed, bytes, fields) in reasons {
+        let reason = malformed.as_str();
+        assert!(reason.contains(&format!("over {} KiB", bytes / 1024)), "{reason}");
+        assert!(fields.is_none_or(|most| reason.contains(&format!("{most} fields"))), "{reason}");
+    }
+    assert!(Malformed::Interim.as_str().ends_with(&format!("over {MOST_INTERIM}")));
+}
+
+/// Each byte is looked at a bounded number of times, however it arrives, and none behind the bound is kept.
+#[test]
+fn a_header_of_megabytes_ends_at_the_bound_in_any_slicing() {
+    let head = format!("HTTP/1.1 200 OK\r\nA: {}", "x".repeat(15 << 20));
+    for size in [1, 100, 4096, 15 << 20] {
+        let mut decoder = ResponseDecoder::default();
+        let mut seen = 0;
+        let refused = head.as_bytes().chunks(size).find_map(|mut slice| {
+            seen += slice.len();
+            decoder.next(&mut slice, Expect::Body).err()
+        });
+        assert_eq!(refused, Some(Malformed::HeadTooLong), "slices of {size}");
+        assert!(seen <= MOST_HEAD_BYTES + size.max(4), "slices of {size}: {seen} bytes");
+        assert!(decoder.held() <= 2 * (MOST_HEAD_BYTES + 4), "slices of {size}");
+    }
+}
+
+#[test]
 fn endless_heads_and_trailers_are_refused() {
     let head = format!("HTTP/1.1 200 OK\r\nA: {}\r\n\r\n", "x".repeat(MOST_HEAD_BYTES));
     assert_eq!(decode(&[head.as_bytes()], Expect::Body), "HeadTooLong");

@@ -126,11 +126,12 @@ fn fraction(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn serve(arguments: &Serve) -> Result<Exit, Failure> {
+    // Before signals are only noted: a pipe may have nobody who writes to it.
+    let token = arguments.token_file.as_deref().map(read_token).transpose()?;
     let stop = console::signals::interrupted();
     process::raise_open_files();
     let limit = memory::limit();
     let sizes = Sizes::choose(arguments, limit)?;
-    let token = arguments.token_file.as_deref().map(read_token).transpose()?;
     let name = format!("server{}.log", arguments.id);
     let mut journal = Journal::create(&arguments.logs, "server", &name)?;
     journal.info("server", &sizes.told(arguments));

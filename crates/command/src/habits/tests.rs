@@ -34,8 +34,6 @@ fn a_file_behind_json_is_told_how_to_be_written() {
     let capacity = told("capacity http://h/ --slo 5ms --json o.json").unwrap();
     assert_eq!(capacity, format!("{remedy}`--json > o.json`"));
     assert_eq!(told("run --json o.json a.yaml").unwrap(), capacity);
-    let load = told("load http://h/ --rate 1/s --json o.json").unwrap();
-    assert_eq!(load, format!("{remedy}`--json=o.json`"));
     assert_eq!(told("run a.yaml b.yaml"), None);
     assert_eq!(told("run --json a.yaml --nonsense"), None);
 }

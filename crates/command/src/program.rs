@@ -123,10 +123,37 @@ fn refuse(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// Returns the remedy for a short option of another generator on our command line.
+/// Returns the remedy for a short option of another generator on our command line, or for a file behind `--json`.
 fn said_otherwise(error: &clap::Error) -> Option<String> {
-    let command = std::env::args_os().nth(1)?;
-    foreign_option(error, command.to_str()?)
+    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    let words: Vec<String> = words.collect();
+    foreign_option(error, words.first()?).or_else(|| file_behind_json(error, &words))
+}
+
+/// Returns the remedy for `--json FILE`, where `--json` takes no file, or takes it behind `=` only.
+pub(crate) fn file_behind_json(error: &clap::Error, words: &[String]) -> Option<String> {
+    let refused = [ContextKind::InvalidArg, ContextKind::InvalidValue].map(|kind| error.get(kind));
+    let refused = |word: &str| {
+        let mut texts = refused.iter().flatten();
+        texts.any(|it| matches!(it, ContextValue::String(text) if text == word))
+    };
+    let file = words.windows(2).find(|pair| pair[0] == "--json").map(|pair| &*pair[1])?;
+    let is_meant = !file.starts_with('-') && (refused(file) || file.ends_with(".json"));
+    let is_refused = words.iter().any(|word| !word.starts_with('-') && refused(word));
+    let cli = Cli::command();
+    let json = cli
+        .find_subcommand(words.first()?)?
+        .get_arguments()
+        .find(|it| it.get_long() == Some("json"))?;
+    let remedy = match json.is_require_equals_set() {
+        true => format!("--json={file}"),
+        false => format!("--json > {file}"),
+    };
+    (is_meant && is_refused).then(|| {
+        format!(
+            "`{file}` is not a value of `--json`; to write the document to it, write `{remedy}`"
+        )
+    })
 }
 
 pub(crate) fn foreign_option(error: &clap::Error, command: &str) -> Option<String> {

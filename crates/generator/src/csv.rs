@@ -5,9 +5,9 @@ use std::fmt::Write;
 use results::Load;
 
 const HEADER: &str = "t_s,offered,sent,completed,failed,p50_ns,p90_ns,p99_ns,p999_ns,max_ns,\
-                      outstanding,backlog,lateness_p99_ns,busy\n";
+                      outstanding,backlog,lateness_p99_ns,busy,length_s\n";
 
-/// Returns the rows; a figure that was not measured in an interval is an empty cell.
+/// Returns the rows, of which the last may be a drain that is much longer than an interval. A figure that was not measured in an interval is an empty cell.
 pub(super) fn of(load: &Load) -> String {
     let mut text = HEADER.to_owned();
     for i in &load.series {
@@ -27,6 +27,7 @@ pub(super) fn of(load: &Load) -> String {
             cell(i.backlog),
             cell(i.lateness_p99_ns),
             i.busy.map_or(String::new(), |busy| format!("{busy:.4}")),
+            i.length_s.to_string(),
         ];
         writeln!(text, "{}", cells.join(",")).expect("writing to memory does not fail");
     }

@@ -304,7 +304,7 @@ pub struct Load {
     /// Print the document of --json as short lines with a checksum, for a log with other lines
     #[arg(long, requires = "json", help_heading = "Results")]
     pub(crate) framed: bool,
-    /// Write a row of figures for each interval
+    /// Write a row of figures for each interval; the last is the drain, and `length_s` says how long each was
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub(crate) csv: Option<PathBuf>,
     /// Write an HdrHistogram log: response and service times of each interval

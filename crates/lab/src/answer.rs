@@ -21,7 +21,7 @@ use results::{Metric, Reproduced, repetitions, reproducibility};
 
 use crate::comparison;
 use crate::course::Ending;
-use crate::plan::{NO_SUCCESS, Plan, Turns, found};
+use crate::plan::{CORRECT, Plan, Turns, found};
 use crate::scaling;
 use crate::spec::Cell;
 
@@ -144,9 +144,7 @@ fn answer(
     trials: Vec<Entry>,
 ) -> Answer {
     // What failed comes before everything that was measured of it.
-    let strands = failing_strands(&trials);
-    let is_failing = |entry: &&Entry| strands.contains(&entry.strand.unwrap_or(1));
-    let failing = failing_in_words(trials.iter().filter(is_failing));
+    let failing = failing_in_words(trials.iter()).filter(|_| !failing_strands(&trials).is_empty());
     let summary = failing.into_iter().chain([summary]).collect::<Vec<_>>().join("; ");
     Answer {
         schema: SCHEMA.to_owned(),
@@ -293,6 +291,9 @@ fn without_throughput(journal: &[Entry]) -> &'static str {
     }
 }
 
+/// The unit of the loads of sessions.
+const OF_SESSIONS: &str = "in sessions per second, each of several requests; what is sustained and completed is in \
+                           requests per second";
 /// The words for a load that has no figure yet, although its trials may all be valid.
 const NOT_ALL_MADE: &str = "not all of its trials were made";
 
@@ -381,7 +382,7 @@ fn no_in_words(answer: &Answer) -> String {
     match answer.searches.len() {
         0 | 1 if 0 < failing => {
             let why = &answer.stopped_by;
-            let why = Some(why.as_str()).filter(|why| why.contains(NO_SUCCESS));
+            let why = Some(why.as_str()).filter(|why| why.contains(CORRECT));
             let why = why.unwrap_or("so many requests failed that nothing was sustained");
             format!("the service fails: {why}")
         }
@@ -502,6 +503,9 @@ pub fn table(answer: &Answer) -> String {
                 capacity.missed_in_words()
             ),
         );
+    }
+    if answer.trials.iter().filter_map(|entry| entry.observed.as_ref()).any(|of| of.sessions) {
+        line("loads", OF_SESSIONS.to_owned());
     }
     if let [only] = &answer.searches[..] {
         let known = only.found(Metric::Capacity);

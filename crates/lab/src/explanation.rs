@@ -290,19 +290,20 @@ fn of_searched(search: &Search, trials: &[&Entry]) -> Vec<Sentence> {
     let mut sentences = Vec::new();
     if let Some(capacity) = &search.capacity {
         let loads = at_load::by_load(trials.iter().copied());
-        let rate = grouped(capacity.rate_per_s);
-        let mut text = format!("{rate}/s is the highest load with {}", capacity.slo);
+        let rate = capacity.load_in_words(capacity.rate_per_s);
+        let mut text = format!("{rate} is the highest load with {}", capacity.slo);
         if let Some(met) = loads.iter().find(|load| load.has(capacity.trial)) {
             text += &format!(": {}", met.in_words(MOST_LISTED));
         }
         if let Some(rate) = capacity.missed_at_per_s {
             let is_here = |load: &&AtLoad<'_>| load.is_of(rate);
             let missed = loads.iter().find(is_here).map(|load| load.in_words(MOST_LISTED));
-            text +=
-                &format!("; at {}/s {}", grouped(rate), missed.unwrap_or("it was missed".into()));
+            let missed = missed.unwrap_or("it was missed".into());
+            text += &format!("; at {} {missed}", capacity.load_in_words(rate));
         }
         if let Some(rate) = capacity.missed_below_per_s {
-            text += &format!("; in doubt: {}/s below it missed too", grouped(rate));
+            let rate = capacity.load_in_words(rate);
+            text += &format!("; in doubt: {rate} below it missed too");
         }
         if capacity.at_least {
             text += "; the capacity may be higher, since the search did not end between two bounds";

@@ -148,16 +148,22 @@ fn stolen(observation: &Observation) -> Option<String> {
     bad(observation, STEAL).map(|steal| format!("machine disturbed: {}", steal.value))
 }
 
-/// Describes the declared percentiles of a load of events that its lateness leaves uncertain. Its generator
-/// judges the p99 of the delivery alone, since it does not know what the experiment asks for.
+/// Describes the declared percentiles of a load that its lateness leaves uncertain. The generator of events judges the
+/// p99 of the delivery alone, and with an SLO each generator judges its lateness by the limit alone, since it does not
+/// know what the experiment asks for.
 fn uncertain(load: &Load, resolved: &Resolved) -> Vec<String> {
-    let Some(events) = &load.events else { return Vec::new() };
+    let has_limit = resolved.slos().iter().any(|slo| slo.response_time().is_some());
+    let is_open = matches!(load.pacing, Pacing::Open { .. });
+    // Beyond the p99, a single pause of the machine is a tenth of the figure.
+    let is_of_slo = |level| has_limit && is_open && level <= Quantile::P99;
     let at = |times: &Option<Times>, level| times.as_ref()?.histogram()?.quantile(level);
     let describe = |metric: Metric| {
         let level = metric.level()?;
-        let (low, high) = match metric.is_of_delivery() {
-            true => events.delivery_bounds(level)?,
-            false => (
+        let (low, high) = match (&load.events, metric.is_of_delivery()) {
+            (Some(events), true) => events.delivery_bounds(level)?,
+            (None, true) => return None,
+            (None, false) if !is_of_slo(level) => return None,
+            (_, false) => (
                 at(&load.total.response_time_less_lateness, level)?,
                 at(&load.total.response_time, level)?,
             ),
@@ -245,6 +251,7 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
         // Another generator does not say it.
         unfinished: load.foreign.is_none().then_some(counts.unfinished),
         rests_on_unfinished: false,
+        sessions: load.arrivals == Some(Arrivals::Sessions),
         failing: failing::of(load),
         labels: OfLabel::all(load),
         p50_ns: quantile(|times| times.p50_ns, Quantile::P50),

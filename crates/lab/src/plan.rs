@@ -12,7 +12,7 @@ use results::{Entry, Metric};
 use crate::course::{Attempt, Ending, Position};
 use crate::spec::{Arms, Cell, Offered, Order, Question, Resolved, SpecError, questions};
 
-pub(crate) use decide::NO_SUCCESS;
+pub(crate) use decide::CORRECT;
 pub use decide::{Decision, bracket, points, seed_of, swept};
 
 use decide::Spent;

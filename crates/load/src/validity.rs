@@ -8,7 +8,7 @@ use ::measure::bounds::{
     self, BUSY, LATENESS_UNNOTICED, LOSS_ALLOWED, OTHERS_UNNOTICED, RETRANSMITS_UNNOTICED,
 };
 use ::measure::pace::Portion;
-use ::measure::quantity::{counted, grouped, requests};
+use ::measure::quantity::{counted, grouped, lengths, percents, requests};
 use ::measure::{Histogram, Nanos, Quantile, Rate};
 
 use net::host::Segments;
@@ -23,12 +23,17 @@ use crate::shard::{Ended, Failures};
 mod tests;
 
 const LATENESS_NEVER_ALLOWED: Nanos = Nanos::from_millis(1);
+/// Lateness may be a twentieth of the tightest limit of an SLO, and a tenth of the p99 where there is no SLO.
+const PARTS_OF_SLO: u64 = 20;
+const PARTS_OF_P99: u64 = 10;
 /// The hiccup that is always allowed: an idle pinned sleeper on a virtual machine overshoots by
 /// 0.1–0.2 ms.
 const HICCUP_ALWAYS_ALLOWED: Nanos = Nanos::from_micros(500);
 /// The share of a closed loop's time that pauses may take. Its completed rate is too low by this
 /// share, and a target that completes this much less than the offered load is not yet saturated.
 const PAUSES_ALLOWED: f64 = 0.03;
+/// The difference of shares that is none.
+const ROUNDING: f64 = 1e-9;
 /// The requests of a shard in a second from which on a lower rate may help against lateness. With fewer it has more than
 /// a millisecond for each, which is a hundred times what one takes.
 const RATE_MATTERS: f64 = 1_000.0;
@@ -162,12 +167,15 @@ impl P99 {
     }
 }
 
-/// Returns the maximum p99 of the generator's lateness. It derives from the lower bound: a response
-/// time increased by lateness must not excuse that lateness.
+/// Returns the maximum p99 of the generator's lateness. With an SLO the question is if its limit is met, so the bound
+/// is a part of the limit, however fast the responses are. Without one it is a part of the p99, of its lower bound: a
+/// response time increased by lateness must not excuse that lateness.
 fn lateness_bound(plan: &Plan, asked: P99) -> Nanos {
-    let most = plan.slo.map_or(LATENESS_NEVER_ALLOWED, |slo| slo / 20);
-    let tenth = asked.lower / 10;
-    tenth.max(LATENESS_UNNOTICED).min(most.max(LATENESS_UNNOTICED))
+    let bound = match plan.slo {
+        Some(slo) => slo / PARTS_OF_SLO,
+        None => (asked.lower / PARTS_OF_P99).min(LATENESS_NEVER_ALLOWED),
+    };
+    bound.max(LATENESS_UNNOTICED)
 }
 
 /// Judges the lateness of the generator. A response time less its own lateness is a lower bound only as
@@ -184,8 +192,9 @@ fn late(plan: &Plan, measurement: &Measurement, total: &Part, besides: Besides) 
     let bound = lateness_bound(plan, interval);
     let P99 { lower, upper, is_of_delivery } = interval;
     let name = interval.name();
-    let bounded = if is_of_delivery { String::new() } else { format!(", bound {bound}") };
-    let figure = format!("lateness p99 {lateness}{bounded}; {name} p99 {lower} … {upper}");
+    let (found, allowed) = lengths(lateness, bound);
+    let bounded = if is_of_delivery { String::new() } else { format!(", bound {allowed}") };
+    let figure = format!("lateness p99 {found}{bounded}; {name} p99 {lower} … {upper}");
     // Both bounds are compared with an SLO, so the width of the interval does not matter to it.
     let is_uncertain = plan.slo.is_none() && bounds::is_uncertain(lower, upper);
     let why = match () {
@@ -193,7 +202,7 @@ fn late(plan: &Plan, measurement: &Measurement, total: &Part, besides: Besides) 
             Some("more requests were due than it could count, so some are missing".to_owned())
         }
         () if bound < lateness && !is_of_delivery => {
-            Some(format!("lateness p99 {lateness}, bound {bound}"))
+            Some(format!("lateness p99 {found}, bound {allowed}"))
         }
         () if is_uncertain => Some(format!(
             "its lateness leaves the {name} p99 between {lower} and {upper}, more than a tenth apart"
@@ -238,7 +247,7 @@ fn cause(plan: &Plan, measurement: &Measurement, total: &Part) -> String {
 fn busy(plan: &Plan, measurement: &Measurement, total: &Part) -> Gate {
     let machine = &measurement.machine;
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);
-    let (worked, bound) = (percent(machine.busy_share), percent(BUSY));
+    let (worked, bound) = percents(machine.busy_share, BUSY, 0);
     let figure = format!("the busiest shard worked {worked} of the time, bound {bound}");
     let reason = (BUSY <= machine.busy_share).then(|| {
         let completed = total.completed_inside as f64 / measurement.window.length().as_secs_f64();
@@ -370,28 +379,28 @@ fn disturbed(plan: &Plan, measurement: &Measurement, total: &Part, besides: Besi
             let hiccup = p99(&measurement.hiccups);
             let asked = P99::asked(plan, total, besides);
             let bound = lateness_bound(plan, asked).max(HICCUP_ALWAYS_ALLOWED);
-            let why = format!("a sleeping thread was woken late by {hiccup} (p99), bound {bound}");
-            (format!("hiccups p99 {hiccup}, bound {bound}"), (bound <= hiccup).then_some(why))
+            let (found, allowed) = lengths(hiccup, bound);
+            let why = format!("a sleeping thread was woken late by {found} (p99), bound {allowed}");
+            (format!("hiccups p99 {found}, bound {allowed}"), (bound < hiccup).then_some(why))
         }
         // A closed loop sends nothing while the machine pauses, so its requests do not show the
         // pause.
         Pacing::Closed { .. } => {
             let paused = paused_share(measurement).unwrap_or(0.0);
-            let figure = format!("pauses {:.2} %, bound 3 %", 100.0 * paused);
-            let why = format!("pauses took {:.1} % of the time, bound 3 %", 100.0 * paused);
-            (figure, (PAUSES_ALLOWED <= paused).then_some(why))
+            let (found, allowed) = percents(paused, PAUSES_ALLOWED, 2);
+            let why = format!("pauses took {found} of the time, bound {allowed}");
+            (format!("pauses {found}, bound {allowed}"), (PAUSES_ALLOWED < paused).then_some(why))
         }
     };
     let length = measurement.window.length().as_secs_f64();
     // The kernel counts in ticks: one more or less means nothing in a short load.
     let bound = (LOSS_ALLOWED + Nanos::TICK.as_secs_f64() / length).min(1.0);
-    let percent = |share: f64| format!("{:.2} %", 100.0 * share);
-    let (figure, bound_in_words) = (percent(taken), percent(bound));
-    let figure = format!("steal and throttling {figure}, bound {bound_in_words}; {pauses}");
-    let is_taken = bound <= taken;
+    // Both are whole ticks over the same time, so they may be equal but for rounding.
+    let is_taken = bound + ROUNDING < taken;
+    let (taken, bound) = percents(taken, bound, 2);
+    let figure = format!("steal and throttling {taken}, bound {bound}; {pauses}");
     let taken = is_taken.then(|| {
-        let taken = percent(taken);
-        format!("steal and throttling took {taken} of the generator's time, bound {bound_in_words}")
+        format!("steal and throttling took {taken} of the generator's time, bound {bound}")
     });
     let why: Vec<String> = taken.into_iter().chain(too_long).collect();
     let remedy = match is_taken {

@@ -213,3 +213,24 @@ fn parse_count(text: &str) -> Option<f64> {
     };
     Some(number * scale)
 }
+
+/// The most digits behind the point of a figure beside its bound.
+const MOST_DIGITS: usize = 6;
+
+/// Returns a share and its bound in per cent, with at least so many digits behind the point, and with as many as it
+/// takes until the two differ: a figure that exceeds its bound must not look like it.
+pub fn percents(share: f64, bound: f64, digits: usize) -> (String, String) {
+    let written = |share: f64, digits: usize| format!("{:.digits$} %", 100.0 * share);
+    let both = |digits| (written(share, digits), written(bound, digits));
+    let differs = |(share, bound): &(String, String)| share != bound;
+    (digits..MOST_DIGITS).map(both).find(differs).unwrap_or_else(|| both(digits))
+}
+
+/// Returns a length of time and its bound in the same way: in nanoseconds if they look the same otherwise.
+pub fn lengths(length: Nanos, bound: Nanos) -> (String, String) {
+    let both = (length.to_string(), bound.to_string());
+    match both.0 == both.1 && length != bound {
+        true => (format!("{} ns", counted(length.0)), format!("{} ns", counted(bound.0))),
+        false => both,
+    }
+}

@@ -204,6 +204,8 @@ impl Fixture {
                 slo: "p99 ≤ 100 ms and failures ≤ 0.1 %".into(),
                 missed_at_per_s: Some(3_724.0),
                 missed_below_per_s: None,
+                in_doubt: false,
+                sessions: false,
             }),
             limited_by: Some("hotel, CPU 0.98 of 1".into()),
             stopped_by: "no_new_max: six loads above trial 10 completed no more than 1 % above it"
@@ -382,6 +384,7 @@ fn observed(load: &Load, trial: u32, limit_per_s: f64) -> Observed {
         slo_met: Some(times.p99_ns <= 100_000_000),
         generator_bound: false,
         rests_on_unfinished: false,
+        sessions: false,
         saturated: limit_per_s < total.rates_per_s.offered,
         bytes_per_answer: Some(433.5),
         bytes_per_operation: None,

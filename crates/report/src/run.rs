@@ -284,7 +284,7 @@ impl Trial {
         };
         if let Some(load) = load.as_mut() {
             // The drain follows the measurement; no requests are offered in it.
-            load.series.retain(|interval| interval.t_s < load.measured_s);
+            load.series = load.measured().cloned().collect();
         }
         let p99 = load.as_ref().and_then(|load| interval(load.total.response_time.as_ref()?));
         let components = match kept {

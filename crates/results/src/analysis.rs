@@ -271,7 +271,11 @@ pub fn analyse(trials: &Trials, requests: Option<u64>, margin: f64) -> Analysis 
             code: Code::Superlinear,
             metric: Some(metric.metric.clone()),
             level: Some(level.to_owned()),
-            text: format!("{} at {level}: {}", metric.metric, scaling::superlinear(efficiency)),
+            text: format!(
+                "{} at {level}: {}",
+                metric.metric,
+                scaling::superlinear(efficiency, None)
+            ),
         }));
     }
     warnings.extend(shape_unknown(&trials.metrics));

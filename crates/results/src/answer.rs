@@ -402,20 +402,37 @@ pub struct Capacity {
     /// The highest lower load that missed the SLO, if one did: then the capacity is in doubt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missed_below_per_s: Option<f64>,
+    /// True if the capacity is in doubt, since a lower load missed the SLO, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_doubt: bool,
+    /// True if its loads are sessions per second, each of which is several requests.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sessions: bool,
 }
 
 impl Capacity {
     /// Returns `300/s`, or `at least 300/s`.
     pub fn rate_in_words(&self) -> String {
-        result(Some((self.rate_per_s, self.at_least)), None).in_words(per_s)
+        result(Some((self.rate_per_s, self.at_least)), None)
+            .in_words(|rate| self.load_in_words(rate))
+    }
+
+    /// Returns a load with its unit: `300/s`, or `300 sessions/s`.
+    pub fn load_in_words(&self, rate: f64) -> String {
+        match self.sessions {
+            true => format!("{} sessions/s", grouped(rate)),
+            false => per_s(rate),
+        }
     }
 
     /// Returns the loads beside it that missed the SLO: `; missed at 6,516/s; in doubt: 3,000/s below it
     /// missed too`. Empty if none did.
     pub fn missed_in_words(&self) -> String {
-        let above = self.missed_at_per_s.map(|at| format!("; missed at {}/s", grouped(at)));
+        let above =
+            self.missed_at_per_s.map(|at| format!("; missed at {}", self.load_in_words(at)));
         let below = self.missed_below_per_s;
-        let below = below.map(|at| format!("; in doubt: {}/s below it missed too", grouped(at)));
+        let below =
+            below.map(|at| format!("; in doubt: {} below it missed too", self.load_in_words(at)));
         [above, below].into_iter().flatten().collect()
     }
 }

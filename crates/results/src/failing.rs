@@ -208,6 +208,13 @@ impl Tally {
         self.failed as f64 / self.ended().max(1) as f64
     }
 
+    /// Returns the share of the requests that ended which were answered wrongly, and not refused.
+    pub fn wrong_share(self, failures: &[Failure]) -> f64 {
+        let is_wrong = |it: &&Failure| it.is_wrong_response() && !it.is_refusal();
+        let wrong: u64 = failures.iter().filter(is_wrong).map(|failure| failure.count).sum();
+        wrong as f64 / self.ended().max(1) as f64
+    }
+
     /// A request that did not end may still succeed.
     fn has_no_success(self) -> bool {
         0 < self.failed && self.ended() <= self.failed
@@ -221,7 +228,7 @@ impl Tally {
 
     /// Returns true if most of the requests that ended failed, or if none succeeded.
     pub fn is_mostly_failing(self) -> bool {
-        1.0 - SUCCESSES < self.failed_share() || self.has_no_success()
+        are_most(self.failed_share()) || self.has_no_success()
     }
 
     /// Returns true if no request succeeded, and each of these failures is a wrong response.
@@ -249,6 +256,11 @@ impl Tally {
             n => Some(format!("{}; and {n} more kinds of failures", listed.join("; "))),
         }
     }
+}
+
+/// Returns true for a share of failures with which fewer requests succeeded than a load must have.
+pub fn are_most(failed_share: f64) -> bool {
+    1.0 - SUCCESSES < failed_share
 }
 
 /// Returns true for a share of failures with which a system fell short.

@@ -6,7 +6,7 @@ use measure::Nanos;
 use serde::{Deserialize, Serialize};
 
 use crate::events::Events;
-use crate::failing::Tally;
+use crate::failing::{self, Tally};
 use crate::failure::Failure;
 use crate::little::Little;
 use crate::load::{Load, Pacing};
@@ -320,6 +320,10 @@ pub struct Observed {
     /// True if only unfinished requests miss the SLO, and nothing else kept the trial from its answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rests_on_unfinished: bool,
+    /// True if the load was asked for in sessions per second: each of them is several requests, of which the other
+    /// rates are.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sessions: bool,
     /// The failures by reason and by requests, the most frequent first. Absent without any, and in earlier
     /// results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -444,6 +448,17 @@ impl Observed {
     /// Returns true if the service answered every request wrongly, which no calmer machine changes.
     pub fn is_all_wrong(&self) -> bool {
         self.tally().is_all_wrong(&self.failing)
+    }
+
+    /// Returns true if most requests were answered wrongly, and not refused: no lower load and no calmer machine is
+    /// likely to change that.
+    pub fn is_mostly_wrong(&self) -> bool {
+        failing::are_most(self.wrong_share())
+    }
+
+    /// Returns the share of the requests that ended which were answered wrongly, and not refused.
+    pub fn wrong_share(&self) -> f64 {
+        self.tally().wrong_share(&self.failing)
     }
 
     /// Returns the share of failures of the requests that ended.

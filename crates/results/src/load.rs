@@ -98,6 +98,17 @@ pub struct Load {
 }
 
 impl Load {
+    /// Returns the intervals of the measurement, without the drain.
+    pub fn measured(&self) -> impl Iterator<Item = &Interval> {
+        self.series.iter().filter(|each| !self.is_drain(each))
+    }
+
+    /// Returns true if the interval is the drain, which begins where the measurement ends, and may be much longer than
+    /// the others.
+    pub fn is_drain(&self, interval: &Interval) -> bool {
+        self.measured_s - 1e-6 <= interval.t_s
+    }
+
     /// Reads the document of a generator, of this version or an older one; the error states why it
     /// cannot be read.
     pub fn read(text: &[u8]) -> Result<Load, String> {

@@ -135,7 +135,7 @@ impl Axis {
     /// Returns the axis; `None` if the intervals differ in length.
     fn of(parts: &[(String, Load)]) -> Option<Axis> {
         // The last interval of a measurement may be shorter, and so may its only one.
-        let is_whole = |load: &Load| 1 < measured(load).count();
+        let is_whole = |load: &Load| 1 < load.measured().count();
         let lengths =
             || parts.iter().filter_map(|(_, load)| Some((load, load.series.first()?.length_s)));
         let whole = lengths().find(|(load, _)| is_whole(load)).map(|(_, length_s)| length_s);
@@ -156,7 +156,7 @@ impl Axis {
     /// Returns the end of the last measured interval of all loads.
     fn end(self, parts: &[(String, Load)]) -> f64 {
         let ends = parts.iter().flat_map(|(_, load)| {
-            measured(load).map(move |each| self.position(load, each.t_s) + self.interval_s)
+            load.measured().map(move |each| self.position(load, each.t_s) + self.interval_s)
         });
         ends.fold(0.0, f64::max)
     }
@@ -172,7 +172,7 @@ impl Axis {
     /// Returns a load's series, each interval at the nearest position, and its drain at `end_s`.
     fn place(self, load: &Load, end_s: f64) -> Vec<Interval> {
         let place = |each: &Interval| {
-            let t_s = match is_drain(load, each) {
+            let t_s = match load.is_drain(each) {
                 true => end_s,
                 false => self.position(load, each.t_s),
             };
@@ -181,16 +181,6 @@ impl Axis {
         };
         load.series.iter().map(place).collect()
     }
-}
-
-/// The intervals of a load's measurement, without its drain.
-fn measured(load: &Load) -> impl Iterator<Item = &Interval> {
-    load.series.iter().filter(|each| !is_drain(load, each))
-}
-
-/// True if the interval is the drain of a load, which begins where its measurement ends.
-fn is_drain(load: &Load, interval: &Interval) -> bool {
-    load.measured_s - 1e-6 <= interval.t_s
 }
 
 /// True if the clocks count from the same boot of one machine. Documents without a boot id count as

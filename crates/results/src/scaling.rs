@@ -173,7 +173,9 @@ pub fn of(mut measured: Vec<Measured>, seed: u64) -> (Vec<Level>, Law) {
     };
     let levels: Vec<Level> = measured.into_iter().map(level).collect();
     let why = censored(&levels).or_else(|| failing(&levels, &known));
-    let law = why.map(unknown).unwrap_or_else(|| law(&known, seed));
+    let shares: Option<Vec<f64>> = levels.iter().map(|level| level.failed_share).collect();
+    let failed = shares.map(|shares| shares.iter().any(|share| 0.0 < *share));
+    let law = why.map(unknown).unwrap_or_else(|| law(&known, failed, seed));
     (levels, law)
 }
 
@@ -196,10 +198,11 @@ fn censored(levels: &[Level]) -> Option<String> {
     ))
 }
 
-fn law(levels: &[scaling::Level], seed: u64) -> Law {
+/// Returns the law of levels; `failed` says if a request failed at any of them, as far as that is known.
+fn law(levels: &[scaling::Level], failed: Option<bool>, seed: u64) -> Law {
     match scaling::conclude(levels, &mut Random::new(seed)) {
         Conclusion::Identified(found) => identified(&found, levels),
-        Conclusion::NotIdentifiable(reason) => unknown(why(&reason)),
+        Conclusion::NotIdentifiable(reason) => unknown(why(&reason, failed)),
     }
 }
 
@@ -273,13 +276,15 @@ impl From<Known> for Estimate {
     }
 }
 
-fn why(reason: &Reason) -> String {
+fn why(reason: &Reason, failed: Option<bool>) -> String {
     match reason {
         Reason::TooFew { levels, values } => format!(
             "{values} values at {levels} levels are too few: a law needs at least 4 values at 3 levels, \
              and three values more than it has parameters; add levels, or repeat (repeat: {{searches: 3}})"
         ),
-        Reason::Superlinear { n, efficiency } => format!("at {n} {}", superlinear(*efficiency)),
+        Reason::Superlinear { n, efficiency } => {
+            format!("at {n} {}", superlinear(*efficiency, failed))
+        }
         Reason::NoGrowth => {
             "the throughput does not grow with the levels: something else limits it; look \
                              at what each level is limited by"
@@ -297,10 +302,14 @@ fn why(reason: &Reason) -> String {
     }
 }
 
-/// Returns the warning about an efficiency that is too high.
-pub fn superlinear(efficiency: f64) -> String {
-    format!(
-        "{efficiency:.2} times as much as the first level promises: superlinear. Overload, warm-up or a \
-         cache; look at the failures"
-    )
+/// Returns the warning about an efficiency that is too high; `failed` says if requests failed, as far as that is known.
+pub fn superlinear(efficiency: f64, failed: Option<bool>) -> String {
+    let causes = match failed {
+        Some(false) => {
+            "No request failed, so look for a warm-up, for a cache, and for what limits the first level"
+        }
+        Some(true) => "Overload, warm-up or a cache; look at the failures",
+        None => "Overload, warm-up or a cache; look if requests failed",
+    };
+    format!("{efficiency:.2} times as much as the first level promises: superlinear. {causes}")
 }

@@ -109,7 +109,8 @@ pub(crate) struct Capacity {
     /// Arguments of the script
     #[arg(last = true, value_name = "ARGS", requires = "script")]
     pub(crate) script_arguments: Vec<String>,
-    /// Write the experiment to a new file, with comments: change it, `plan` it, `run` it again
+    /// Write the experiment to a file, with comments: change it, `plan` it, `run` it again. A file that holds
+    /// another experiment is kept, and nothing is loaded
     #[arg(long, value_name = "FILE.yaml", help_heading = "Results")]
     pub(crate) save: Option<PathBuf>,
     #[command(flatten, next_help_heading = "Results")]
@@ -128,8 +129,9 @@ pub(crate) fn capacity(arguments: &Capacity) -> Result<Exit, Failure> {
     let Experiment { yaml, resolved, variables, outlook } =
         asked::experiment(&asked, &name, folder).map_err(failed)?;
     if let Some(path) = &arguments.save {
-        save(path, &yaml).map_err(failed)?;
-        output::error(&format!("saved    {}", path.display()));
+        let was_there = save(path, &yaml).map_err(failed)?;
+        let as_it_was = if was_there { " (as it was)" } else { "" };
+        output::error(&format!("saved    {}{as_it_was}", path.display()));
     }
     output::error(&format!("time     {outlook}"));
     for (variable, of) in &variables {
@@ -179,16 +181,22 @@ fn asked(arguments: &Capacity) -> anyhow::Result<Asked> {
     })
 }
 
-/// Writes the experiment into a new file: one that is there may have been changed by hand.
-fn save(path: &Path, yaml: &str) -> anyhow::Result<()> {
+/// Writes the experiment into a new file: one that is there may have been changed by hand. One with the same
+/// experiment is left as it is, so a command can be given twice. Returns true if the file was there.
+fn save(path: &Path, yaml: &str) -> anyhow::Result<bool> {
     let written = OpenOptions::new().write(true).create_new(true).open(path);
-    written.and_then(|mut file| file.write_all(yaml.as_bytes())).map_err(|error| {
-        let path = path.display();
-        match error.kind() {
-            std::io::ErrorKind::AlreadyExists => anyhow::anyhow!(
-                "--save {path}: there is such a file; name a new one, or repeat it with `benchwright run {path}`"
-            ),
-            _ => anyhow::anyhow!("--save {path}: {}", regular::plain(&error)),
-        }
-    })
+    let Err(error) = written.and_then(|mut file| file.write_all(yaml.as_bytes())) else {
+        return Ok(false);
+    };
+    let shown = path.display();
+    if error.kind() != std::io::ErrorKind::AlreadyExists {
+        anyhow::bail!("--save {shown}: {}", regular::plain(&error));
+    }
+    match regular::read(path, yaml.len() as u64).is_ok_and(|there| there == yaml.as_bytes()) {
+        true => Ok(true),
+        false => anyhow::bail!(
+            "--save {shown}: there is such a file, with another experiment, and nothing was loaded; name a new file, \
+             remove this one, or ask again what it asks by `benchwright run {shown}`"
+        ),
+    }
 }

@@ -2,7 +2,7 @@ use clap::{CommandFactory, Parser};
 
 use super::*;
 use crate::cli::Cli;
-use crate::program::foreign_option;
+use crate::program::{file_behind_json, foreign_option};
 
 #[test]
 fn an_option_that_differs_elsewhere_is_named_with_all_its_meanings_and_ours() {
@@ -21,6 +21,21 @@ fn an_option_that_differs_elsewhere_is_named_with_all_its_meanings_and_ours() {
     assert_eq!(told(&["capacity", "http://h/", "--slo", "5ms", "-n", "9"]), None);
     assert_eq!(told(&["load", "http://h/", "--nonsense"]), None);
     assert_eq!(told(&["doctor", "-d"]), None);
+}
+
+#[test]
+fn a_file_behind_json_is_told_how_to_be_written() {
+    let told = |line: &str| {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let all = std::iter::once("benchwright").chain(line.split(' '));
+        file_behind_json(&Cli::try_parse_from(all).unwrap_err(), &words)
+    };
+    let remedy = "`o.json` is not a value of `--json`; to write the document to it, write ";
+    let capacity = told("capacity http://h/ --slo 5ms --json o.json").unwrap();
+    assert_eq!(capacity, format!("{remedy}`--json > o.json`"));
+    assert_eq!(told("run --json o.json a.yaml").unwrap(), capacity);
+    assert_eq!(told("run a.yaml b.yaml"), None);
+    assert_eq!(told("run --json a.yaml --nonsense"), None);
 }
 
 #[test]

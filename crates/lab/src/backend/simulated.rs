@@ -436,7 +436,8 @@ impl Simulated {
         })
     }
 
-    /// Returns each second of the measurement. A histogram takes a quarter of a megabyte, so there is one
+    /// Returns each second of the measurement, with the times of the requests that ended in it: one that did not end
+    /// in the measurement is in none. A histogram takes a quarter of a megabyte, so there is one
     /// at a time.
     fn series(
         &self,
@@ -445,23 +446,20 @@ impl Simulated {
         parts: &[(String, Vec<Request>)],
     ) -> Result<Vec<Interval>, Stop> {
         let begin = Instant::default() + drive.warm_up;
-        let last = begin + drive.measure + drive.drain;
-        let of_warm_up = |requests: &[Request]| requests.partition_point(|r| r.intended < begin);
-        let mut next: Vec<usize> = parts.iter().map(|(_, of)| of_warm_up(of)).collect();
+        let window_end = begin + drive.measure;
+        let counts = |r: &&Request| begin <= r.intended && r.done < window_end;
+        let mut ended: Vec<&Request> = parts.iter().flat_map(|(_, of)| of).filter(counts).collect();
+        ended.sort_unstable_by_key(|request| request.done);
+        let mut rest = &ended[..];
         let (mut times, none) = (Histogram::new(), Histogram::new());
         let mut series = Vec::with_capacity(total.seconds.len());
         for (t, second) in (0_u32..).zip(&total.seconds) {
             self.check_load()?;
             let end = begin + Nanos::SECOND * (u64::from(t) + 1);
+            let (here, later) = rest.split_at(rest.partition_point(|request| request.done < end));
+            rest = later;
             times.clear();
-            for ((_, requests), next) in parts.iter().zip(&mut next) {
-                let rest = &requests[*next..];
-                let due = rest.partition_point(|request| request.intended < end);
-                for request in &rest[..due] {
-                    times.record(answered(request, last));
-                }
-                *next += due;
-            }
+            here.iter().for_each(|request| times.record(request.done - request.intended));
             let mut interval = Interval {
                 t_s: f64::from(t),
                 length_s: second.length_s,

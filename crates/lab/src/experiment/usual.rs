@@ -65,8 +65,8 @@ impl Usual {
     }
 }
 
-/// Returns the usual number of trials of an experiment and their time on a quiet machine; `None` if nothing is known
-/// of them.
+/// Returns the usual number of trials of an experiment and their time on a quiet machine, which may be more than its
+/// budget allows; `None` if nothing is known of them.
 pub fn usually(resolved: &Resolved) -> anyhow::Result<Option<(u64, Nanos)>> {
     let usual = of_plan(&Plan::of(resolved)?);
     Ok(usual.map(|Usual { trials, time }| (trials, time)))
@@ -153,9 +153,7 @@ pub(super) fn of(resolved: &Resolved) -> Option<Usual> {
         }
         Some(Start::At(_)) | None => Nanos::ZERO,
     };
-    let budget = resolved.spec.budget.time.as_deref().copied();
-    let time = probe + budget.map_or(time, |budget| time.min(budget));
-    Some(Usual { trials: trials.round() as u64, time })
+    Some(Usual { trials: trials.round() as u64, time: probe + time })
 }
 
 /// A system that a search is made on.

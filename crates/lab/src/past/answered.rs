@@ -9,7 +9,7 @@ use results::{Answer, Entry, journal};
 use super::provenance;
 use crate::answer;
 use crate::course::Ending;
-use crate::plan::{NO_SUCCESS, Plan, Turns};
+use crate::plan::{CORRECT, Plan, Turns};
 
 #[cfg(test)]
 mod tests;
@@ -71,7 +71,7 @@ fn again(
         }
         _ if is_own => turns.ending(),
         Verdict::NoAnswer => Ending::NoAnswer(kept.stopped_by.clone()),
-        Verdict::No if kept.stopped_by.ends_with(NO_SUCCESS) => {
+        Verdict::No if kept.stopped_by.ends_with(CORRECT) => {
             Ending::Failing(kept.stopped_by.clone())
         }
         Verdict::Answered | Verdict::No => Ending::Answered(kept.stopped_by.clone()),

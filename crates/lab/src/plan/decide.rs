@@ -1,6 +1,7 @@
 //! The next step of one strand, from its trials alone: a pure function, so that a run is resumed by
 //! reading the journal.
 
+use measure::quantity::grouped;
 use measure::search::{Bracket, Judged, Step};
 use measure::{Nanos, Random, Rate};
 use results::answer::failing_in_words;
@@ -30,6 +31,16 @@ const MOST_NOT_AWAITED: usize = 2;
 /// The most probes if none of them is valid. A disturbance only slows a probe down, so the fastest
 /// is the best estimate.
 const MOST_PROBES: usize = 3;
+
+/// The trials that show that a service fails most requests, and the disturbed ones that do if no load lies far below
+/// another.
+const MOST_FAILING: usize = 2;
+const MOST_DISTURBED_FAILING: usize = 3;
+/// A load is far below another if it is this part of it: an overloaded service that fails requests would fail less of
+/// them there.
+const FAR_APART: f64 = 4.0;
+/// The part of the share of failures that remains at a load at which the service fails as much.
+const ALIKE: f64 = 0.9;
 
 /// The longest wait for a calm machine before the first repetition of a trial. It grows with each, up
 /// to the longest of all: most disturbances are short, and a trial that is begun too early judges
@@ -92,6 +103,9 @@ pub(super) fn next(
     let spec = &resolved.spec;
     if is_hopeless(resolved, journal) {
         return Decision::End(Ending::Failing(NO_SUCCESS.to_owned()));
+    }
+    if let Some(why) = failing_at_any_load(resolved, journal) {
+        return Decision::End(Ending::Failing(why));
     }
     let allowed =
         |allowance, purpose, load| attempt(resolved, journal, spent, allowance, purpose, load);
@@ -215,6 +229,8 @@ fn bounds_in_words(points: &[Point], above: &[Rate]) -> String {
     }
 }
 
+/// The remedy for a service that fails, with which the reason of such an end ends.
+pub(crate) const CORRECT: &str = "correct the workload or the service, and run it again";
 /// The reason of an end without any success.
 pub(crate) const NO_SUCCESS: &str =
     "no request succeeded; correct the workload or the service, and run it again";
@@ -234,6 +250,41 @@ fn is_hopeless(resolved: &Resolved, journal: &[Entry]) -> bool {
     observed.peek().is_some()
         && observed.all(is_hopeless)
         && !resolved.slos().iter().any(is_allowed)
+}
+
+/// Returns why a service fails at any load: it answered most requests of every trial wrongly, and not less of them
+/// at a load far below the highest. What fails so in one load after another, or in one disturbed trial after another,
+/// has no capacity to look for.
+fn failing_at_any_load(resolved: &Resolved, journal: &[Entry]) -> Option<String> {
+    let observed = || journal.iter().filter_map(|entry| Some((entry, entry.observed.as_ref()?)));
+    let is_allowed = |share: f64| {
+        resolved
+            .slos()
+            .iter()
+            .any(|slo| matches!(slo, slo::Slo::Failures { max } if share <= max.0))
+    };
+    let fails = |of: &Observed| of.is_mostly_wrong() && !is_allowed(of.failed_share());
+    let trials = || observed().filter(|(entry, _)| entry.purpose == Purpose::Trial);
+    let by_load = |one: &(&Entry, &Observed), other: &(&Entry, &Observed)| {
+        one.1.offered_per_s.total_cmp(&other.1.offered_per_s)
+    };
+    let (entry, lowest) = trials().min_by(by_load)?;
+    let (_, highest) = observed().max_by(by_load)?;
+    let is_as_bad = ALIKE * highest.wrong_share() <= lowest.wrong_share();
+    let is_far_below = FAR_APART * lowest.offered_per_s <= highest.offered_per_s;
+    let disturbed = trials().filter(|(entry, _)| entry.status == Status::Invalid).count();
+    let has_evidence = MOST_FAILING <= trials().count() && is_far_below && is_as_bad
+        || MOST_DISTURBED_FAILING <= disturbed;
+    if !has_evidence || !observed().all(|(_, of)| fails(of)) {
+        return None;
+    }
+    let load = entry.asked_per_s.unwrap_or(lowest.offered_per_s);
+    let words = lowest.failing_in_words()?;
+    Some(format!(
+        "most requests failed in every trial; at the lowest load, {}/s, {words}; no lower load and no calmer machine \
+         changes that: {CORRECT}",
+        grouped(load)
+    ))
 }
 
 /// Returns the ending of a search that found these bounds of the capacity.
@@ -488,6 +539,19 @@ fn attempt(
         return used_up(format!("{trials} trials"));
     }
     let next = trial::planned_length(resolved, purpose);
+    // A probe is for the trial that follows.
+    let follows = match purpose {
+        Purpose::Probe => trial::planned_length(resolved, Purpose::Trial),
+        Purpose::Trial => Nanos::ZERO,
+    };
+    let needed = spent.time + next + follows;
+    if let Some(time) = budget.time.filter(|time| trials == 0 && **time < needed) {
+        return refused(format!(
+            "budget.time is {}, which is too short for one trial; allow at least {}",
+            time.written(),
+            needed.written()
+        ));
+    }
     if let Some(time) = budget.time.filter(|time| **time < spent.time + next) {
         return used_up((*time).to_string());
     }

@@ -176,7 +176,8 @@ fn estimates(
 }
 
 /// Returns what a trial says of the capacity. The times of one that was slowed are upper bounds. What was offered
-/// differs by chance from what was asked for, and the response times follow what was offered.
+/// differs by chance from what was asked for, and the response times follow what was offered. A load of sessions is
+/// known by what was asked for alone: what was offered are their requests.
 fn seen(entry: &Entry, observed: &Observed, targets: u32) -> Option<fit::Trial> {
     let excess = |judged: &slo::Judged| {
         let limit = judged.slo.response_time()?;
@@ -184,8 +185,10 @@ fn seen(entry: &Entry, observed: &Observed, targets: u32) -> Option<fit::Trial> 
     };
     let excesses: Option<Vec<f64>> = entry.slo.iter().filter_map(excess).collect();
     let known = excesses.filter(|_| entry.status == Status::Valid);
+    let of_sessions = entry.asked_per_target_per_s.filter(|_| observed.sessions);
+    let load = of_sessions.unwrap_or(observed.offered_per_s / f64::from(targets));
     Some(fit::Trial {
-        load: Rate::per_second(observed.offered_per_s / f64::from(targets))?,
+        load: Rate::per_second(load)?,
         passed: observed.slo_met?,
         // All objectives have to be met.
         excess: known.and_then(|excesses| excesses.into_iter().reduce(f64::max)),
@@ -307,5 +310,7 @@ fn capacity_at(
         slo: resolved.slo_in_words()?,
         missed_at_per_s,
         missed_below_per_s,
+        in_doubt: missed_below_per_s.is_some(),
+        sessions: observed.sessions,
     })
 }

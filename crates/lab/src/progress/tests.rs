@@ -69,6 +69,7 @@ fn observed() -> Observed {
         slo_met: Some(true),
         generator_bound: false,
         rests_on_unfinished: false,
+        sessions: false,
         saturated: false,
         bytes_per_answer: None,
         bytes_per_operation: None,

@@ -74,7 +74,9 @@ impl Lines {
             Value::Array(elements) => {
                 self.line("[", path, None);
                 for (i, element) in elements.iter().enumerate() {
-                    let path = format!("{path}[{i}]");
+                    // As `--set` has it.
+                    let dot = if path.is_empty() { "" } else { "." };
+                    let path = format!("{path}{dot}{i}");
                     self.write(element, &path);
                     self.line(",", &path, None);
                 }

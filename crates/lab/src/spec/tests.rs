@@ -727,6 +727,9 @@ fn a_setting_names_an_item_of_a_list_by_its_place() {
     let resolved = read(&text, None, &["slo.0.max=7ms"]).unwrap();
     assert_eq!(results::slo::written(&resolved.slos()), "p99<=7ms,failures<=1%");
     assert!(read(&text, None, &["slo.2.max=7ms"]).is_err());
+    // A message has the path that a setting has.
+    let wrong = read(&text, None, &["slo.0.max=soon"]).unwrap_err().to_string();
+    assert!(wrong.contains("slo.0: ") && !wrong.contains('['), "{wrong}");
 }
 
 #[test]

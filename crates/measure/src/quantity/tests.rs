@@ -53,3 +53,15 @@ fn counts_are_whole_and_have_letters_for_thousands() {
         assert_eq!(whole_count(text), None, "{text}");
     }
 }
+
+#[test]
+fn a_figure_beside_its_bound_has_the_digits_in_which_they_differ() {
+    let pair = |one: &str, other: &str| (one.to_owned(), other.to_owned());
+    assert_eq!(percents(0.5, 0.015, 2), pair("50.00 %", "1.50 %"));
+    assert_eq!(percents(0.01502, 0.015, 2), pair("1.502 %", "1.500 %"));
+    assert_eq!(percents(0.015, 0.015, 2), pair("1.50 %", "1.50 %"));
+    assert_eq!(percents(0.704, 0.7, 0), pair("70.4 %", "70.0 %"));
+    let (one, other) = (Nanos(1_000_100), Nanos::from_millis(1));
+    assert_eq!(lengths(one, other), pair("1,000,100 ns", "1,000,000 ns"));
+    assert_eq!(lengths(Nanos::from_millis(2), other), pair("2.00 ms", "1.00 ms"));
+}

@@ -35,6 +35,8 @@ struct Column {
     /// The count that a cell shows as 1.
     unit: f64,
     rows: BTreeMap<i32, u64>,
+    /// The shortest and the longest time; absent without any.
+    times: Option<(Nanos, Nanos)>,
 }
 
 /// The lowest and the highest row of a map.
@@ -61,7 +63,7 @@ pub(crate) fn of_load(load: &Load, events: &[Event]) -> Option<Figure> {
     let columns = columns(load)?;
     let range = edges(&columns)?;
     let levels = Levels::of(&columns)?;
-    let summary = summary(load, &columns, range, events);
+    let summary = summary(load, &columns, events);
     let plot = draw(load, &columns, levels, range, events, &summary);
     let seconds = columns.iter().map(|column| (column, tick_number(column.from)));
     let mut keys = levels.keys("/s");
@@ -74,7 +76,7 @@ pub(crate) fn of_load(load: &Load, events: &[Event]) -> Option<Figure> {
         panels: vec![Panel { svg: plot.svg(), keys, ..Panel::default() }],
         keys: Vec::new(),
         table: table(
-            "The number of responses that ended in each column of the map, by response time.",
+            "The number of requests that ended in each column of the map, by response time.",
             "second",
             seconds,
             range,
@@ -87,9 +89,8 @@ pub(crate) fn of_load(load: &Load, events: &[Event]) -> Option<Figure> {
 
 /// Returns the columns of the map, at most a hundred; `None` if a histogram is missing.
 fn columns(load: &Load) -> Option<Vec<Column>> {
-    // The drain is not a part of the measurement, and shorter than an interval.
-    let series = load.series.iter().filter(|interval| interval.t_s < load.measured_s);
-    let series: Vec<&Interval> = series.collect();
+    // The drain is not a part of the measurement.
+    let series: Vec<&Interval> = load.measured().collect();
     let together = series.len().div_ceil(MOST_COLUMNS).max(1);
     let column = |intervals: &[&Interval]| {
         let (first, last) = (intervals.first()?, intervals.last()?);
@@ -113,11 +114,13 @@ fn edge(row: i32) -> f64 {
 
 impl Column {
     fn of(from: f64, to: f64, unit: f64, times: impl Iterator<Item = (Nanos, u64)>) -> Column {
-        let mut rows = BTreeMap::new();
-        for (time, count) in times {
-            *rows.entry(row(time)).or_default() += count;
+        let mut column = Column { from, to, unit, rows: BTreeMap::new(), times: None };
+        for (time, count) in times.filter(|(_, count)| 0 < *count) {
+            *column.rows.entry(row(time)).or_default() += count;
+            let (shortest, longest) = column.times.unwrap_or((time, time));
+            column.times = Some((shortest.min(time), longest.max(time)));
         }
-        Column { from, to, unit, rows }
+        column
     }
 }
 
@@ -224,15 +227,18 @@ fn cells(plot: &mut Plot, columns: &[Column], levels: Levels) {
     (1..).zip(&cells).for_each(|(level, cells)| plot.cells(level, cells));
 }
 
-fn summary(load: &Load, columns: &[Column], range: Edges, events: &[Event]) -> String {
-    let [shortest, longest] = range.times();
+fn summary(load: &Load, columns: &[Column], events: &[Event]) -> String {
+    // The edges of the cells are no times that were measured.
+    let times = || columns.iter().filter_map(|column| column.times);
+    let shortest = times().map(|(shortest, _)| shortest).min().unwrap_or_default();
+    let longest = times().map(|(_, longest)| longest).max().unwrap_or_default();
     let requests: u64 = columns.iter().flat_map(|column| column.rows.values()).sum();
     let mut text = format!(
-        "{} between {} and {}. A cell is {} wide and a quarter of an octave high; the stronger its \
+        "{} ended, after {} to {}. A cell is {} wide and a quarter of an octave high; the stronger its \
          colour, the more requests ended in it, on a logarithmic scale.",
-        count(requests as usize, "response"),
-        time(shortest as u64),
-        time(longest as u64),
+        count(requests as usize, "request"),
+        time(shortest.0),
+        time(longest.0),
         Nanos::from_secs_f64(columns[0].to - columns[0].from),
     );
     if !events.is_empty() {

@@ -177,8 +177,7 @@ fn apart(events: &[Event]) -> Vec<Event> {
 /// One load on the whole width, including the generator's own delays.
 pub(crate) fn of_load(load: &Load) -> Option<Figure> {
     // The drain is not a part of the measurement, and its short interval would make rates of a few requests.
-    let measured = load.series.iter().filter(|interval| interval.t_s < load.measured_s);
-    let load = &Load { series: measured.cloned().collect(), ..load.clone() };
+    let load = &Load { series: load.measured().cloned().collect(), ..load.clone() };
     let panel = |series, label, kind, lines| panel(load, &[], series, label, kind, lines);
     let panels = vec![
         panel(0, "per second", Kind::Rate, rates()),

@@ -60,7 +60,8 @@ pub(super) fn of(run: &Run) -> Vec<Badge> {
     if trials().next().is_none() {
         return Vec::new();
     }
-    let failing = failing(trials());
+    // A probe in which the service failed is one of its failing trials, as in the answer.
+    let failing = failing(run.trials.iter());
     let is_whole = |trial: &Trial| trial.valid() && trial.entry.disturbed.is_empty();
     let kind = match () {
         () if failing.is_none() && trials().all(is_whole) => Kind::Good,

@@ -31,7 +31,7 @@ fn the_map_has_every_response_of_every_second() {
     let heat = figure(&page, "heat-maximum");
     let second = |number: u32| (number.to_string(), 1_000);
     assert_eq!(sums(heat), [0, 1, 2, 3, 4].map(second));
-    assert!(heat.contains("5,000 responses between "));
+    assert!(heat.contains("5,000 requests ended, after "));
     assert!(heat.contains("A cell is 1.00 s wide and a quarter of an octave high"));
     // The legend has all colours, from the least to the most.
     let legend = heat.split("<ul class=\"legend\">").nth(1).unwrap();
@@ -40,6 +40,25 @@ fn the_map_has_every_response_of_every_second() {
     assert!(colours.len() == 6 && colours.is_sorted(), "{legend}");
     let strongest = heat.split("<ul").next().unwrap();
     assert!(strongest.contains("<path class=\"heat h1\"") && strongest.contains("heat h6\""));
+}
+
+/// The edges of the cells are no times that were measured, and a long drain is no column.
+#[test]
+fn the_map_is_described_by_its_requests() {
+    let page = changed(|load| {
+        let (mut times, mut drained) = (measure::Histogram::new(), measure::Histogram::new());
+        [3, 7].iter().for_each(|ms| times.record(measure::Nanos::from_millis(*ms)));
+        drained.record(measure::Nanos::from_secs(9));
+        let none = measure::Histogram::new();
+        load.series.iter_mut().for_each(|second| second.set_times(&times, &none));
+        let (t_s, length_s) = (load.measured_s - 1e-9, 4.0);
+        let mut drain = results::load::Interval { t_s, length_s, ..Default::default() };
+        drain.set_times(&drained, &none);
+        load.series.push(drain);
+    });
+    let heat = figure(&page, "heat-maximum");
+    assert!(heat.contains("10 requests ended, after 3.00 ms to 7.00 ms."), "{heat}");
+    assert_eq!(sums(heat).len(), 5);
 }
 
 #[test]

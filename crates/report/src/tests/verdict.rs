@@ -1,7 +1,7 @@
 use expect_test::expect;
 use results::Load;
 use results::failure::Failure;
-use results::journal::Status;
+use results::journal::{Purpose, Status};
 use results::load::GateName;
 
 use super::levels::rows;
@@ -163,4 +163,22 @@ fn a_search_that_only_reached_the_end_of_its_range_says_so_in_its_title() {
         let page = page(&fixture);
         assert!(page.contains(&format!("<h2>{title}</h2>")), "{title}");
     }
+}
+
+/// The answer counts the probe, too.
+#[test]
+fn a_probe_in_which_the_service_failed_is_one_of_the_failing_trials() {
+    let mut fixture = Fixture::new(|_| {});
+    for purpose in [Purpose::Probe, Purpose::Trial, Purpose::Trial] {
+        fixture.push(1_000.0, |entry| {
+            entry.purpose = purpose;
+            let observed = entry.observed.as_mut().unwrap();
+            let count = observed.requests;
+            observed.failures = count;
+            let text = format!("404 for {count} of {count} requests to /");
+            observed.failing = vec![Failure { text, count, of: count, ..Failure::default() }];
+        });
+    }
+    let badges = badges(&page(&fixture));
+    assert!(badges.contains("(trial 1, and 2 other trials fail)"), "{badges}");
 }

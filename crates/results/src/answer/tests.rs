@@ -35,12 +35,17 @@ fn a_capacity_names_the_loads_beside_it_that_missed() {
         slo: "p99 ≤ 100 ms".to_owned(),
         missed_at_per_s,
         missed_below_per_s,
+        in_doubt: missed_below_per_s.is_some(),
+        sessions: false,
     };
     assert_eq!(capacity(None, None).missed_in_words(), "");
     assert_eq!(
         capacity(Some(6_516.0), Some(3_000.0)).missed_in_words(),
         "; missed at 6,516/s; in doubt: 3,000/s below it missed too"
     );
+    let of_sessions = Capacity { sessions: true, ..capacity(Some(65.0), None) };
+    assert_eq!(of_sessions.missed_in_words(), "; missed at 65.0 sessions/s");
+    assert!(of_sessions.rate_in_words().ends_with(" sessions/s"));
 }
 
 /// An answer of version 2 with two searches: one ended at the end of its range, the other found its capacity.

@@ -205,6 +205,8 @@ fn search(repetition: u32, verdict: answer::Verdict, upper: Option<f64>) -> Sear
         slo: "p99 ≤ 20 ms".into(),
         missed_at_per_s: upper,
         missed_below_per_s: None,
+        in_doubt: false,
+        sessions: false,
     };
     Search {
         strand: repetition,

@@ -45,7 +45,13 @@ fn a_level_with_failures_shows_no_law_and_explains_the_superlinear_one() {
          capacity at each level"
     );
     let (_, law) = with(0.005);
-    assert!(law.why.contains("superlinear. Overload, warm-up"), "{}", law.why);
+    assert!(
+        law.why.contains("superlinear. Overload, warm-up or a cache; look at the failures"),
+        "{}",
+        law.why
+    );
+    let (_, law) = with(0.0);
+    assert!(law.why.contains("superlinear. No request failed"), "{}", law.why);
 }
 
 /// The range of the largest level ends below its capacity: the values of its other searches are no figure of

@@ -55,12 +55,12 @@ fn the_header_file_is_secret_as_a_whole() {
 }
 
 #[test]
-fn an_experiment_is_saved_in_a_new_file_only() {
+fn a_file_with_another_experiment_is_kept_and_one_with_the_same_does_not_matter() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.yaml");
-    save(&file, "name: a\n").unwrap();
-    assert_eq!(fs::read_to_string(&file).unwrap(), "name: a\n");
+    assert!(!save(&file, "name: a\n").unwrap());
+    assert!(save(&file, "name: a\n").unwrap(), "the second try of a command");
     let refused = save(&file, "name: b\n").unwrap_err().to_string();
-    assert!(refused.contains("there is such a file; name a new one"), "{refused}");
+    assert!(refused.contains("nothing was loaded; name a new file, remove this one"), "{refused}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "name: a\n");
 }

@@ -311,3 +311,23 @@ fn a_load_ends_once_its_slo_is_missed_whatever_follows() {
     assert_eq!(run(bisect, 900.0).measured_s, 30.0);
     assert_eq!(run(sweep, 1_100.0).measured_s, 30.0, "a sweep asks for rates");
 }
+
+/// Twice as many requests arrive as the queue answers, and the generator waits for them for three more seconds.
+#[test]
+fn a_second_has_the_times_of_the_requests_that_ended_in_it() {
+    let drive = Drive {
+        measure: Nanos::from_millis(2_500),
+        drain: Nanos::from_secs(3),
+        ..drive(Some(200.0), 1, 1)
+    };
+    let load = load("service_time: 10ms", &drive);
+    let timed = |interval: &Interval| interval.response_times().unwrap().count();
+    let timed: Vec<u64> = load.series.iter().map(timed).collect();
+    // The queue first answers the requests of the warm-up; half a second is left in the last interval.
+    assert_eq!(
+        load.series.iter().map(|second| second.completed).collect::<Vec<_>>(),
+        [100, 100, 50]
+    );
+    assert_eq!(timed, [0, 92, 50]);
+    assert!(timed.iter().sum::<u64>() < load.total.response_time.unwrap().count);
+}

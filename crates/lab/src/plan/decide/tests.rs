@@ -410,6 +410,81 @@ search: {start: 500/s}
     assert!(matches!(decide(&allowed, &[trial("404")]), Decision::Run(_)));
 }
 
+/// The entry of an attempt in which most requests failed alike.
+fn mostly_failed(attempt: &Attempt, status: Status, reason: &str, failures: u64) -> Entry {
+    let mut entry = failed(attempt, status, "status", reason);
+    let observed = entry.observed.as_mut().unwrap();
+    observed.failures = failures;
+    observed.succeeded_per_s = Some(observed.completed_per_s * (1.0 - failures as f64 / 1e3));
+    observed.failing[0].count = failures;
+    observed.failing[0].text = format!("{reason} for {failures} of 1,000 requests to /");
+    observed.slo_met = Some(false);
+    entry
+}
+
+#[test]
+fn a_service_that_fails_most_requests_at_any_load_ends_the_search_with_that() {
+    let resolved = queue("slo: [{metric: p99, max: 20ms}]\nsearch: {start: {probe: 0.7}}");
+    let run = |journal: &mut Vec<Entry>, status, reason, failures| {
+        let attempt = next(&resolved, journal);
+        journal.push(mostly_failed(&attempt, status, reason, failures));
+    };
+    for status in [Status::Valid, Status::Bounded, Status::Invalid] {
+        let mut journal = Vec::new();
+        (0..3).for_each(|_| run(&mut journal, status, "500", 900));
+        if status == Status::Invalid {
+            // Its first two attempts are the probe's.
+            (0..2).for_each(|_| run(&mut journal, status, "500", 900));
+        }
+        let Decision::End(Ending::Failing(why)) = decide(&resolved, &journal) else {
+            panic!("{status:?}")
+        };
+        assert_eq!(
+            why,
+            "most requests failed in every trial; at the lowest load, 70.0/s, 500 for 900 of 1,000 requests to /; no \
+             lower load and no calmer machine changes that: correct the workload or the service, and run it again"
+        );
+        assert!(why.ends_with(CORRECT) && NO_SUCCESS.ends_with(CORRECT));
+    }
+    // Refusals may end at a lower load, and so may failures that become fewer.
+    for (reason, failures) in [("503", 900), ("500", 700)] {
+        let mut journal = Vec::new();
+        run(&mut journal, Status::Valid, reason, 900);
+        (0..2).for_each(|_| run(&mut journal, Status::Valid, reason, failures));
+        assert!(matches!(decide(&resolved, &journal), Decision::Run(_)), "{reason}");
+    }
+    // So may those of a service that is overloaded by a little.
+    let near = queue("slo: [{metric: p99, max: 20ms}]\nsearch: {start: 500/s}");
+    let mut journal = Vec::new();
+    for _ in 0..4 {
+        let attempt = next(&near, &journal);
+        journal.push(mostly_failed(&attempt, Status::Valid, "500", 900));
+    }
+    assert!(matches!(decide(&near, &journal), Decision::Run(_)));
+    // An objective that allows such a share asks for such a load.
+    let allowed = queue(
+        "slo: [{metric: p99, max: 20ms}, {metric: failures, max: 95%}]\nsearch: {start: {probe: 0.7}}",
+    );
+    let mut journal = Vec::new();
+    for _ in 0..3 {
+        let attempt = next(&allowed, &journal);
+        journal.push(mostly_failed(&attempt, Status::Valid, "500", 900));
+    }
+    assert!(matches!(decide(&allowed, &journal), Decision::Run(_)));
+}
+
+#[test]
+fn a_budget_that_is_too_short_for_a_trial_says_what_would_do() {
+    // The probe is warmed up for 1 s, measured for 2 s, and drained for 1 s.
+    let why = |budget: &str| why(&sweep(budget), &[]);
+    assert_eq!(
+        why("time: 5s"),
+        "budget.time is 5s, which is too short for one trial; allow at least 14s"
+    );
+    let enough = sweep("time: 14s");
+    assert!(matches!(decide(&enough, &probed(&enough)), Decision::Run(_)));
+}
+
 /// Decides on disturbed trials until the search ends; the system completes 900/s of any load.
 fn disturbed(resolved: &Resolved, mut journal: Vec<Entry>) -> (Vec<Entry>, Ending) {
     loop {

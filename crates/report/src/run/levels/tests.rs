@@ -49,6 +49,8 @@ fn a_level_is_represented_by_the_median_capacity_of_its_first_search() {
             slo: "p99 ≤ 20 ms".into(),
             missed_at_per_s: None,
             missed_below_per_s: None,
+            in_doubt: false,
+            sessions: false,
         });
     }
     let second = repeated(&[Some(99.0)]);

@@ -22,6 +22,8 @@ pub(crate) struct Applying<'a> {
     pub(crate) log: &'a Log,
     pub(crate) borders: Borders,
     pub(crate) version: u64,
+    /// False while a checkpoint makes its cut.
+    pub(crate) may_change: bool,
     /// The end of an operation for which the log has no room; `None` if it will have.
     pub(crate) without_room: Option<Status>,
     /// A buffer for values that are copied.
@@ -83,6 +85,9 @@ impl<'a> Applying<'a> {
         }
         if !self.is_valid(op) {
             return Step::Done(Status::WrongType);
+        }
+        if !self.may_change && !matches!(op, Op::Read { .. } | Op::ReadAt { .. }) {
+            return Step::Later;
         }
         let attempts = (0..ATTEMPTS).find_map(|_| self.attempt(hash, op, known, out));
         attempts.unwrap_or(Step::Later)

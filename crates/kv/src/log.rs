@@ -76,6 +76,24 @@ impl Log {
         })
     }
 
+    /// Begins with a log of which all is in the storage.
+    pub(crate) fn resume(&self, begin: u64, tail: u64) {
+        self.regions.resume(begin, tail);
+        self.writable.store(self.writable_with(tail), Ordering::Release);
+    }
+
+    /// Makes all records read-only, and moves the tail to the next block, so that the block of the
+    /// last record can be written once and for all. Returns the tail. No session may be changing or
+    /// appending a record.
+    pub(crate) fn cut(&self) -> u64 {
+        let tail = self.tail();
+        let end = tail.next_multiple_of(BLOCK);
+        self.mark_unused(tail, end);
+        self.regions.tail().store(end, Ordering::Release);
+        self.regions.end_mutable(end);
+        end
+    }
+
     #[inline]
     pub(crate) fn borders(&self) -> Borders {
         self.regions.borders()

@@ -6,8 +6,12 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use measure::Nanos;
 use net::files::Listed;
 use net::{Completion, FileId, Files, FolderId, Open, Operation};
+
+/// The longest single wait for an operation.
+const MOMENT: Nanos = Nanos::from_millis(100);
 
 /// The files of a store, as one thread uses them: all sessions of the thread share it.
 pub trait Storage {
@@ -30,6 +34,13 @@ pub trait Storage {
 
     /// Begins to remove a file, as [`Storage::begin`].
     fn remove(&mut self, name: &str, token: u64);
+
+    /// Begins to rename a file, as [`net::Files::rename`].
+    fn rename(&mut self, from: &str, to: &str, token: u64);
+
+    /// Waits until an operation has completed, or for a moment. Only a store that is being opened
+    /// waits: the thread has no connections yet.
+    fn wait(&mut self);
 
     fn next_completion(&mut self) -> Option<Completion>;
 
@@ -104,6 +115,20 @@ impl<F: Files> Storage for OnFiles<'_, F> {
         self.files.remove(self.folder.folder, name, token);
     }
 
+    fn rename(&mut self, from: &str, to: &str, token: u64) {
+        for name in [from, to] {
+            if let Some(file) = self.folder.open.remove(name) {
+                self.files.close_file(file);
+            }
+        }
+        self.files.rename(self.folder.folder, from, to, token);
+    }
+
+    fn wait(&mut self) {
+        let until = self.files.now() + MOMENT;
+        self.files.wait(until);
+    }
+
     fn next_completion(&mut self) -> Option<Completion> {
         self.files.next_completion()
     }
@@ -144,6 +169,14 @@ impl Storage for Nowhere {
     }
 
     fn remove(&mut self, _: &str, _: u64) {
+        unreachable!("there is never room for an operation");
+    }
+
+    fn rename(&mut self, _: &str, _: &str, _: u64) {
+        unreachable!("there is never room for an operation");
+    }
+
+    fn wait(&mut self) {
         unreachable!("there is never room for an operation");
     }
 

@@ -4,6 +4,7 @@
 use net::{Completion, Operation};
 
 use crate::address::Address;
+use crate::checkpoint;
 use crate::log::BLOCK;
 use crate::log::stored::{Corrupt, check, length_of_run, record_at};
 use crate::shared::Shared;
@@ -71,6 +72,8 @@ impl Cold {
         while let Some(completion) = storage.next_completion() {
             if completion.token & WRITE != 0 {
                 self.written(shared, completion);
+            } else if completion.token & checkpoint::TOKEN != 0 {
+                shared.end_step(completion, storage);
             } else if is_own(completion.token) {
                 self.read(shared, completion, waiting);
             } else if shared.is_open(completion.token >> NUMBER_BITS) {

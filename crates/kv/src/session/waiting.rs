@@ -11,6 +11,9 @@ use crate::status::Status;
 /// The most operations of a session that wait.
 pub(super) const MOST: usize = 4096;
 
+/// The serial of an operation that does not wait any more.
+const ENDED: u64 = u64::MAX;
+
 /// The operations that wait.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
@@ -34,6 +37,16 @@ pub(super) enum Reason {
 impl Waiting {
     pub(super) fn len(&self) -> usize {
         self.ops.len() - self.free.len()
+    }
+
+    /// True if so many more operations may wait.
+    pub(super) fn has_room_for(&self, more: usize) -> bool {
+        self.len() + more <= MOST
+    }
+
+    /// Returns the serials of all that wait.
+    pub(super) fn serials(&self) -> impl Iterator<Item = u64> {
+        self.ops.iter().map(|op| op.serial).filter(|serial| *serial != ENDED)
     }
 
     /// Keeps a copy of an operation, unless too many wait.
@@ -106,6 +119,7 @@ impl Waiting {
     }
 
     pub(super) fn end(&mut self, number: usize) {
+        self.ops[number].serial = ENDED;
         self.free.push(number);
     }
 }

@@ -242,8 +242,13 @@ impl Shared {
         if progress.step != Some(Step::Flush) {
             return;
         }
-        if self.flush.health() == Health::Failed {
-            self.fail(&mut progress, &io::Error::other("a write of the log has failed"));
+        let problem = match self.flush.health() {
+            Health::Good => None,
+            Health::NoSpace => Some(io::ErrorKind::StorageFull.into()),
+            Health::Failed => Some(io::Error::other("a write of the log has failed")),
+        };
+        if let Some(problem) = problem {
+            self.fail(&mut progress, &problem);
         } else if self.flush.flushed() >= progress.running.tail && storage.room() > 0 {
             progress.step = Some(Step::Sync(progress.synced / self.segment));
             self.begin_step(&mut progress, storage);

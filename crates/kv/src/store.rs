@@ -68,6 +68,11 @@ impl Store {
         self.shared.checkpoints.durable()
     }
 
+    /// True if there can be checkpoints.
+    pub fn is_durable(&self) -> bool {
+        self.shared.is_durable
+    }
+
     /// True from the beginning of a checkpoint to its end.
     pub fn is_checkpointing(&self) -> bool {
         self.shared.checkpoints.is_running()

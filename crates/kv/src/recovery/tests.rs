@@ -436,3 +436,39 @@ fn after_every_crash_each_session_has_exactly_what_the_store_says() {
 fn after_crashes_of_a_disk_that_does_a_part_each_session_has_exactly_that_too() {
     crashes(7, Faults { partial: true, ..Faults::default() });
 }
+
+#[test]
+fn a_batch_ends_early_while_a_cut_waits_for_another_session() {
+    let mut thread = Thread::new(Disk::new(4));
+    let store = thread.open().unwrap();
+    let mut sessions = vec![store.session(5).unwrap(), store.session(6).unwrap()];
+    for number in 0..9000 {
+        sessions[0].upsert(&key(number), &[0; 8]);
+        thread.finish(&mut sessions);
+    }
+    let mut sum = 0;
+    assert!(matches!(sessions[0].add(&key(0), 1, &mut sum), Outcome::Pending(_)));
+    let version = store.checkpoint().unwrap();
+    let ops: Vec<_> = (0..5000)
+        .map(|at| FixedOp { code: FixedCode::Add, key: 8000 + at % 1000, argument: 1 })
+        .collect();
+    let mut replies = Replies::new(1 << 20);
+    assert!(store.is_at_cut());
+    let executed = sessions[1].batch_fixed(&ops, &mut replies);
+    assert_eq!((executed, sessions[1].pending()), (4096, 4096));
+    assert!(replies.statuses().iter().all(|status| *status == Status::Pending));
+    assert_eq!(sessions[1].batch_fixed(&ops, &mut replies), 0);
+    // Reads go on.
+    assert_eq!(value(&mut thread, &mut sessions[1], &key(8999)).unwrap(), [0; 8]);
+    thread.finish(&mut sessions);
+    assert!(!store.is_at_cut());
+    assert_eq!(sessions[1].batch_fixed(&ops[executed..], &mut replies), 5000 - executed);
+    while store.is_checkpointing() {
+        thread.finish(&mut sessions);
+        thread.wait();
+    }
+    assert_eq!(store.durable(), version);
+    // The second session had begun nothing but what it executed behind the cut.
+    assert_eq!(sessions[1].durable(), Durable::default());
+    assert_eq!(value(&mut thread, &mut sessions[0], &key(8999)).unwrap(), 5_i64.to_le_bytes());
+}

@@ -23,8 +23,6 @@ use crate::storage::Storage;
 
 #[cfg(all(test, not(shuttle)))]
 mod tests;
-#[cfg(all(test, not(shuttle)))]
-mod threads;
 
 /// The parts of the log that are read at the same time.
 const MOST_AT_ONCE: usize = 4;

@@ -12,6 +12,8 @@ use crate::{
     Outcome, Replies, Session, Status, Store,
 };
 
+mod threads;
+
 const PAGE: u64 = 16 << 10;
 
 struct Nobody;

@@ -41,6 +41,7 @@
 mod address;
 mod apply;
 mod checkpoint;
+mod compaction;
 mod durability;
 mod epoch;
 mod flush;

@@ -8,6 +8,7 @@ use crate::address::Address;
 use crate::apply::{Applying, Step};
 use crate::checkpoint::State;
 use crate::checkpoint::manifest::Durable;
+use crate::compaction::COMPACTOR;
 use crate::hash::Hash;
 use crate::op::{FixedOp, Op};
 use crate::replies::{Completions, Replies};
@@ -16,10 +17,12 @@ use crate::status::{Outcome, Status};
 use crate::storage::Storage;
 
 use self::cold::Cold;
+use self::compactor::{Compactor, Work};
 use self::group::Request;
 use self::waiting::{Reason, Waiting};
 
 mod cold;
+mod compactor;
 mod group;
 #[cfg(all(test, not(shuttle)))]
 mod tests;
@@ -41,6 +44,8 @@ pub struct Session {
     scratch: Vec<u8>,
     /// A buffer for values that are not returned as bytes.
     unused: Vec<u8>,
+    /// The compaction of the log, if this session does it.
+    compactor: Option<Box<Compactor>>,
     not_sync: PhantomData<Cell<()>>,
 }
 
@@ -61,6 +66,7 @@ impl Session {
             cold: Cold::new(place.owner),
             scratch: Vec::new(),
             unused: Vec::new(),
+            compactor: None,
             not_sync: PhantomData,
         })
     }
@@ -158,6 +164,30 @@ impl Session {
         self.cold.begin_reads(shared, storage, &mut self.waiting);
         self.cold.begin_writes(shared, storage);
         shared.work_on_checkpoint(storage);
+        if self.compactor.is_some() || shared.compaction.is_wanted() || shared.should_compact() {
+            self.compact(storage);
+        }
+    }
+
+    /// Goes on with the compaction of the log, or begins it if no other session does it.
+    fn compact(&mut self, storage: &mut dyn Storage) {
+        if self.id == COMPACTOR {
+            return;
+        }
+        let mut compactor = match self.compactor.take() {
+            Some(compactor) => compactor,
+            None => {
+                let Some(target) = self.shared.begin_compaction() else { return };
+                match Session::open(Arc::clone(&self.shared), COMPACTOR, Which::Any) {
+                    Ok(session) => Box::new(Compactor::new(session, target)),
+                    // All places are taken: it is tried again.
+                    Err(_) => return self.shared.compaction.end(false, 0),
+                }
+            }
+        };
+        if compactor.work(storage) == Work::GoesOn {
+            self.compactor = Some(compactor);
+        }
     }
 
     fn without_value(&mut self, op: &Op<'_>) -> Outcome {
@@ -241,7 +271,10 @@ fn try_again(
             Step::Done(Status::StorageFailed)
         } else {
             let hash = Hash::of(op.key(), shared.seed);
-            applying.apply(hash, &op, waits.known(), completions.bytes_mut())
+            match waits.copied() {
+                Some(at) => applying.copy_if_newest(hash, op.key(), at, waits.known()),
+                None => applying.apply(hash, &op, waits.known(), completions.bytes_mut()),
+            }
         };
         match step {
             Step::Done(status) => {

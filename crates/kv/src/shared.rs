@@ -6,6 +6,7 @@ use std::ops::Range;
 use crate::address::Address;
 use crate::checkpoint::Checkpoints;
 use crate::checkpoint::manifest::Durable;
+use crate::compaction::{COMPACTOR, Compaction};
 use crate::epoch::Epoch;
 use crate::flush::{Flush, Health};
 use crate::index::{Growth, Index};
@@ -40,6 +41,7 @@ pub(crate) struct Shared {
     /// The buckets of the index when it was made.
     pub(crate) buckets: u64,
     pub(crate) checkpoints: Checkpoints,
+    pub(crate) compaction: Compaction,
     pub(crate) epoch: Epoch<Action>,
     pub(crate) index: Index,
     pub(crate) log: Log,
@@ -105,6 +107,40 @@ impl Shared {
         if safe < BLOCK { None } else { self.flush.begin(safe, self.page) }
     }
 
+    /// True if the log should be compacted before it is full.
+    #[inline]
+    pub(crate) fn should_compact(&self) -> bool {
+        self.is_stored && self.log.nears_its_limit() && self.can_compact()
+    }
+
+    /// True if another compaction may make room.
+    fn can_compact(&self) -> bool {
+        let begin = self.log.borders().begin.get();
+        self.compaction.may_help(self.log.tail()) && begin < self.end_of_segments()
+    }
+
+    /// The end of the segments of which everything is in the storage alone.
+    fn end_of_segments(&self) -> u64 {
+        self.flush.flushed().min(self.log.borders().head.get()) & !(self.segment - 1)
+    }
+
+    /// Begins a compaction, and returns how far it goes: the oldest segment, or all that are written
+    /// if it was asked for. `None` if another one is running, or no segment is behind.
+    pub(crate) fn begin_compaction(&self) -> Option<u64> {
+        if !self.compaction.begin() {
+            return None;
+        }
+        let begin = self.log.borders().begin.get();
+        let written = self.end_of_segments();
+        let oldest = (begin & !(self.segment - 1)) + self.segment;
+        let target = if self.compaction.is_wanted() { written } else { oldest.min(written) };
+        if target <= begin {
+            self.compaction.end(true, 0);
+            return None;
+        }
+        Some(target)
+    }
+
     /// Returns the file of an address, and the place in it.
     pub(crate) fn place(&self, at: u64) -> (Segment, u64) {
         (Segment::new(at / self.segment), at % self.segment)
@@ -113,7 +149,14 @@ impl Shared {
     /// The end of an operation for which the log has no room now; `None` if it will have.
     pub(crate) fn without_room(&self) -> Option<Status> {
         match self.flush.health() {
-            _ if !self.is_stored || self.log.is_at_its_limit() => Some(Status::Full),
+            _ if !self.is_stored => Some(Status::Full),
+            // Compaction may make room.
+            _ if self.log.is_at_its_limit()
+                && !self.compaction.is_running()
+                && !self.can_compact() =>
+            {
+                Some(Status::Full)
+            }
             Health::Good => None,
             Health::NoSpace => Some(Status::Full),
             Health::Failed => Some(Status::StorageFailed),
@@ -191,7 +234,7 @@ impl Note {
 
 const SLOT_BITS: u32 = 16;
 /// The rest of the bits that a token has for its owner.
-const COUNT_BITS: u32 = 34;
+const COUNT_BITS: u32 = 33;
 
 impl Sessions {
     pub(crate) fn new(most: usize, recovered: &BTreeMap<u64, Durable>) -> Sessions {
@@ -263,7 +306,7 @@ impl Sessions {
             let (begun, pending) = epoch.published(*slot);
             let durable = self.note(*slot).state(version, begun, pending)?;
             // A session that has done nothing is as good as a new one.
-            if durable.through > 0 {
+            if durable.through > 0 && *id != COMPACTOR {
                 all.insert(*id, durable);
             }
         }

@@ -10,6 +10,8 @@ use measure::Nanos;
 use net::files::Listed;
 use net::{Completion, FileId, Files, FolderId, Open, Operation};
 
+use crate::segment::Segment;
+
 /// The longest single wait for an operation.
 const MOMENT: Nanos = Nanos::from_millis(100);
 
@@ -31,6 +33,9 @@ pub trait Storage {
 
     /// Begins an operation, for which there must be room. A completion with this token follows.
     fn begin(&mut self, file: FileId, operation: Operation, token: u64);
+
+    /// Closes the open files of the log with names before this one.
+    fn close_before(&mut self, name: &str);
 
     /// Begins to remove a file, as [`Storage::begin`].
     fn remove(&mut self, name: &str, token: u64);
@@ -108,6 +113,17 @@ impl<F: Files> Storage for OnFiles<'_, F> {
         self.files.begin(file, operation, token);
     }
 
+    fn close_before(&mut self, name: &str) {
+        let mut kept = self.folder.open.split_off(name);
+        while let Some((name, file)) = self.folder.open.pop_last() {
+            match Segment::is_name(&name) {
+                true => self.files.close_file(file),
+                false => drop(kept.insert(name, file)),
+            }
+        }
+        self.folder.open = kept;
+    }
+
     fn remove(&mut self, name: &str, token: u64) {
         if let Some(file) = self.folder.open.remove(name) {
             self.files.close_file(file);
@@ -167,6 +183,8 @@ impl Storage for Nowhere {
     fn begin(&mut self, _: FileId, _: Operation, _: u64) {
         unreachable!("there is never room for an operation");
     }
+
+    fn close_before(&mut self, _: &str) {}
 
     fn remove(&mut self, _: &str, _: u64) {
         unreachable!("there is never room for an operation");

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use crate::checkpoint::manifest::version_of;
 use crate::checkpoint::{Checkpoints, Failed, NoCheckpoint, Start};
+use crate::compaction::Compaction;
 use crate::epoch::Epoch;
-use crate::flush::Flush;
+use crate::flush::{Flush, Health};
 use crate::index::Index;
 use crate::log::Log;
 use crate::log::paging::Paging;
@@ -66,6 +67,37 @@ impl Store {
     /// The version of the newest checkpoint that is durable, or zero.
     pub fn durable(&self) -> u64 {
         self.shared.checkpoints.durable()
+    }
+
+    /// Asks for a compaction of all segments of the log that are written: polls do it, and
+    /// [`Store::compactions`] counts it when it has ended. Without being asked, the oldest segment is
+    /// compacted when the log has reached four fifths of its limit.
+    /// False if there is no storage.
+    pub fn compact(&self) -> bool {
+        if self.shared.is_stored {
+            self.shared.compaction.want();
+        }
+        self.shared.is_stored
+    }
+
+    /// The number of compactions that were completed.
+    pub fn compactions(&self) -> u64 {
+        self.shared.compaction.ended()
+    }
+
+    /// True while the log is compacted, or if that was asked for.
+    pub fn is_compacting(&self) -> bool {
+        self.shared.compaction.is_running() || self.shared.compaction.is_wanted()
+    }
+
+    /// The bytes of the log that are neither given up nor free.
+    pub fn log_bytes(&self) -> u64 {
+        self.shared.log.tail().saturating_sub(self.shared.log.borders().begin.get())
+    }
+
+    /// True if a write or a sync has failed: nothing is written any more.
+    pub fn has_storage_failed(&self) -> bool {
+        self.shared.flush.health() == Health::Failed
     }
 
     /// True if there can be checkpoints.
@@ -138,5 +170,6 @@ fn make(options: &Options, is_stored: bool, start: Start) -> Result<Shared, Open
         flush: Flush::new(),
         sessions: Sessions::new(sessions, &start.newest.sessions),
         checkpoints: Checkpoints::new(start),
+        compaction: Compaction::default(),
     })
 }

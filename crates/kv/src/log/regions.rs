@@ -89,6 +89,10 @@ impl Regions {
         self.tail.0.store(tail, Ordering::Release);
     }
 
+    pub(super) fn move_begin(&self, to: u64) {
+        self.shared.begin.fetch_max(to, Ordering::AcqRel);
+    }
+
     /// Makes all before an address read-only at once. No session may be changing a record.
     pub(super) fn end_mutable(&self, at: u64) {
         self.shared.read_only.fetch_max(at, Ordering::AcqRel);

@@ -63,6 +63,15 @@ impl Waiting {
         Status::Pending
     }
 
+    /// Keeps a record that is to be copied if it is the newest of its key.
+    pub(super) fn keep_copy(&mut self, serial: u64, key: &[u8], at: Address) {
+        let kept = self.keep(serial, &Op::Read { key }, Reason::Others);
+        debug_assert_eq!(kept, Status::Pending, "compaction has few copies at a time");
+        if let Some(number) = self.ready.back() {
+            self.ops[*number].copied = at;
+        }
+    }
+
     /// Lets an operation wait again.
     pub(super) fn wait(&mut self, number: usize, reason: Reason) {
         match reason {
@@ -104,8 +113,9 @@ impl Waiting {
     }
 
     /// The search in the storage has ended.
-    pub(super) fn found(&mut self, number: usize, value: Option<&[u8]>) {
+    pub(super) fn found(&mut self, number: usize, value: Option<&[u8]>, at: Address) {
         let op = &mut self.ops[number];
+        op.found_at = at;
         op.search = if value.is_some() { Search::Value } else { Search::Absent };
         op.value.clear();
         op.value.extend_from_slice(value.unwrap_or_default());
@@ -139,6 +149,10 @@ pub(super) struct OwnedOp {
     pub(super) length_to_read: usize,
     search: Search,
     value: Vec<u8>,
+    found_at: Address,
+    /// The record that is to be copied if it is the newest of its key; or none, and this is an
+    /// operation.
+    copied: Address,
 }
 
 /// The state of the search in the storage.
@@ -175,6 +189,8 @@ impl Default for OwnedOp {
             length_to_read: 0,
             search: Search::Open,
             value: Vec::new(),
+            found_at: Address::NONE,
+            copied: Address::NONE,
         }
     }
 }
@@ -183,6 +199,7 @@ impl OwnedOp {
     /// Becomes a copy of an operation; the buffers are used again.
     fn become_copy(&mut self, serial: u64, op: &Op<'_>) {
         self.serial = serial;
+        self.copied = Address::NONE;
         self.search = Search::Open;
         self.key.clear();
         self.key.extend_from_slice(op.key());
@@ -236,7 +253,12 @@ impl OwnedOp {
             Search::Absent => None,
             Search::Open | Search::Failed => return None,
         };
-        Some(Known { from: self.from, value })
+        Some(Known { from: self.from, value, at: self.found_at })
+    }
+
+    /// Returns the record that is to be copied.
+    pub(super) fn copied(&self) -> Option<Address> {
+        (self.copied != Address::NONE).then_some(self.copied)
     }
 
     /// True if the storage could not be read.

@@ -243,7 +243,11 @@ fn handle(
             }
             None => refuse(Code::Unsupported, HEADER_BYTES as u32),
         },
-        // The store has no compaction or growth by command yet.
+        (State::Open(_), Body::Operate(Verb::Compact)) if desk.shared.store.compact() => {
+            report(state, "{\"schema\":\"benchwright.kv-compact/1\"}", out);
+            Ok(())
+        }
+        // The index grows by itself.
         (State::Open(_), Body::Operate(_)) => refuse(Code::Unsupported, HEADER_BYTES as u32),
         (State::Open(session), Body::RequestFixed(_) | Body::Request(_)) => {
             execute(session, frame, desk, out)

@@ -140,6 +140,9 @@ pub(crate) struct StoreState {
     pub(crate) is_checkpointing: bool,
     /// The version of the last checkpoint, if it was not completed, and why.
     pub(crate) failed: Option<(u64, String)>,
+    pub(crate) log_bytes: u64,
+    pub(crate) compactions: u64,
+    pub(crate) is_compacting: bool,
 }
 
 /// Returns a JSON object for each shard, one for their sums, and one for the store.
@@ -153,12 +156,17 @@ pub(crate) fn document(shards: &[Counts], store: &StoreState) -> String {
     }
     text.push_str("],\"checkpoint\":");
     write_checkpoint(store, &mut text);
-    text.push('}');
+    let StoreState { log_bytes, compactions, is_compacting, .. } = store;
+    let written = write!(
+        text,
+        ",\"log\":{{\"bytes\":{log_bytes},\"compactions\":{compactions},\"compacting\":{is_compacting}}}}}"
+    );
+    written.expect("a string takes all");
     text
 }
 
 fn write_checkpoint(store: &StoreState, text: &mut String) {
-    let StoreState { durable, is_checkpointing, failed } = store;
+    let StoreState { durable, is_checkpointing, failed, .. } = store;
     let failed = failed.as_ref().map_or("null".to_owned(), |(version, why)| {
         let why: String = why.chars().filter(|c| !c.is_control() && !"\"\\".contains(*c)).collect();
         format!("{{\"version\":{version},\"why\":\"{why}\"}}")

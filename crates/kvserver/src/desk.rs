@@ -108,6 +108,9 @@ impl Shared {
             durable: self.store.durable(),
             is_checkpointing: self.store.is_checkpointing(),
             failed,
+            log_bytes: self.store.log_bytes(),
+            compactions: self.store.compactions(),
+            is_compacting: self.store.is_compacting(),
         };
         counts::document(&self.counts, &store)
     }

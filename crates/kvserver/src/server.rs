@@ -121,7 +121,8 @@ impl Server {
         }
     }
 
-    pub fn store(&self) -> &Store {
+    #[cfg(test)]
+    fn store(&self) -> &Store {
         &self.shared.store
     }
 

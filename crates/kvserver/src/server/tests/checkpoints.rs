@@ -18,7 +18,7 @@ fn serve_from(folder: &Path, shards: usize) -> Server {
         buckets: 1 << 15,
         memory: 1 << 20,
         page: 64 << 10,
-        segment: 1 << 20,
+        segment: 256 << 10,
         durability: Durability::Checkpoint,
         ..kv::Options::default()
     };
@@ -32,7 +32,8 @@ fn serve_from(folder: &Path, shards: usize) -> Server {
 /// Waits until a checkpoint is durable.
 fn wait_for(server: &Server, version: u64) {
     let begun = Instant::now();
-    while server.store().durable() < version {
+    // What is not needed any more is removed, too.
+    while server.store().durable() < version || server.store().is_checkpointing() {
         assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", server.store().failure());
         std::thread::yield_now();
     }
@@ -206,4 +207,30 @@ fn clients_of_a_killed_server_lose_and_repeat_no_addition() {
             assert_eq!(sum.1, expected[key] + 1, "key {key}");
         }
     }
+}
+
+#[test]
+fn an_operator_has_the_log_compacted() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve_from(folder.path(), 2);
+    let mut client = Client::greet(&server, &HELLO);
+    let keys: Vec<u64> = (0..300).collect();
+    // Each checkpoint makes all records read-only, so that all are copied.
+    for version in 1..=150 {
+        add(&mut client, &keys);
+        server.checkpoint();
+        wait_for(&server, version);
+    }
+    let before = server.store().log_bytes();
+    ask(server.address(), Verb::Compact, None).unwrap();
+    let begun = Instant::now();
+    while server.store().is_compacting() {
+        assert!(begun.elapsed() < Duration::from_secs(20));
+        std::thread::yield_now();
+    }
+    let after = server.store().log_bytes();
+    assert!(after < before, "{after} of {before}");
+    assert_eq!(add(&mut client, &keys).into_values().collect::<Vec<_>>(), [151; 300]);
+    let stats = ask(server.address(), Verb::Stats, None).unwrap();
+    assert!(stats.contains("\"compactions\":1,"), "{stats}");
 }

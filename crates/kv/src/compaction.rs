@@ -33,6 +33,11 @@ impl Compaction {
         self.is_wanted.load(Ordering::Relaxed) != 0
     }
 
+    /// Returns true if all is to be compacted, once.
+    pub(crate) fn take_wanted(&self) -> bool {
+        self.is_wanted.swap(0, Ordering::AcqRel) != 0
+    }
+
     pub(crate) fn is_running(&self) -> bool {
         self.is_running.load(Ordering::Acquire) != 0
     }
@@ -55,7 +60,6 @@ impl Compaction {
     /// not worth it.
     pub(crate) fn end(&self, is_complete: bool, not_before: u64) {
         self.not_before.store(not_before, Ordering::Relaxed);
-        self.is_wanted.store(0, Ordering::Release);
         if is_complete {
             self.ended.fetch_add(1, Ordering::AcqRel);
         }

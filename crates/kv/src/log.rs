@@ -118,7 +118,7 @@ impl Log {
     }
 
     /// Appends a record, which nobody can find yet. `None` if no page is left.
-    #[cfg(test)]
+    #[cfg(all(test, not(shuttle)))]
     pub(crate) fn append(&self, draft: &Draft<'_>, info: Info) -> Option<(Address, Record<'_>)> {
         self.append_within(draft, info, Limit::Kept)
     }

@@ -44,8 +44,6 @@ pub struct Session {
     scratch: Vec<u8>,
     /// A buffer for values that are not returned as bytes.
     unused: Vec<u8>,
-    /// The compaction of the log, if this session does it.
-    compactor: Option<Box<Compactor>>,
     not_sync: PhantomData<Cell<()>>,
 }
 
@@ -66,7 +64,6 @@ impl Session {
             cold: Cold::new(place.owner),
             scratch: Vec::new(),
             unused: Vec::new(),
-            compactor: None,
             not_sync: PhantomData,
         })
     }
@@ -164,29 +161,35 @@ impl Session {
         self.cold.begin_reads(shared, storage, &mut self.waiting);
         self.cold.begin_writes(shared, storage);
         shared.work_on_checkpoint(storage);
-        if self.compactor.is_some() || shared.compaction.is_wanted() || shared.should_compact() {
-            self.compact(storage);
-        }
+        self.compact(storage);
     }
 
-    /// Goes on with the compaction of the log, or begins it if no other session does it.
+    /// Goes on with the compaction of the log, or begins it if no thread does it. The storage keeps it,
+    /// so that any session of the thread goes on with it.
     fn compact(&mut self, storage: &mut dyn Storage) {
         if self.id == COMPACTOR {
             return;
         }
-        let mut compactor = match self.compactor.take() {
-            Some(compactor) => compactor,
-            None => {
-                let Some(target) = self.shared.begin_compaction() else { return };
-                match Session::open(Arc::clone(&self.shared), COMPACTOR, Which::Any) {
-                    Ok(session) => Box::new(Compactor::new(session, target)),
-                    // All places are taken: it is tried again.
-                    Err(_) => return self.shared.compaction.end(false, 0),
-                }
-            }
-        };
+        let kept = storage.kept_work().and_then(|work| work.downcast::<Compactor>().ok());
+        let Some(mut compactor) = kept.or_else(|| self.begin_to_compact()) else { return };
         if compactor.work(storage) == Work::GoesOn {
-            self.compactor = Some(compactor);
+            storage.keep_work(compactor);
+        }
+    }
+
+    fn begin_to_compact(&self) -> Option<Box<Compactor>> {
+        let shared = &self.shared;
+        if !shared.compaction.is_wanted() && !shared.should_compact() {
+            return None;
+        }
+        let target = shared.begin_compaction()?;
+        match Session::open(Arc::clone(shared), COMPACTOR, Which::Any) {
+            Ok(session) => Some(Box::new(Compactor::new(session, target))),
+            Err(_) => {
+                // All places are taken.
+                shared.compaction.end(false, 0);
+                None
+            }
         }
     }
 

@@ -133,7 +133,7 @@ impl Shared {
         let begin = self.log.borders().begin.get();
         let written = self.end_of_segments();
         let oldest = (begin & !(self.segment - 1)) + self.segment;
-        let target = if self.compaction.is_wanted() { written } else { oldest.min(written) };
+        let target = if self.compaction.take_wanted() { written } else { oldest.min(written) };
         if target <= begin {
             self.compaction.end(true, 0);
             return None;

@@ -3,6 +3,7 @@
 //! Operations are begun and completed as in [`net::Files`], so that a thread waits for files and
 //! connections at once. A store orders them itself.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::io;
 
@@ -47,6 +48,12 @@ pub trait Storage {
     /// waits: the thread has no connections yet.
     fn wait(&mut self);
 
+    /// Keeps work of the store that the next session of this thread goes on with.
+    fn keep_work(&mut self, work: Box<dyn Any + Send>);
+
+    /// Returns the work that was kept.
+    fn kept_work(&mut self) -> Option<Box<dyn Any + Send>>;
+
     fn next_completion(&mut self) -> Option<Completion>;
 
     /// Keeps a completion that is for another session of this thread.
@@ -63,12 +70,13 @@ pub struct Folder {
     folder: FolderId,
     open: BTreeMap<String, FileId>,
     kept: Vec<Completion>,
+    work: Option<Box<dyn Any + Send>>,
 }
 
 impl Folder {
     /// A folder that the thread has opened with [`Files::folder`].
     pub fn new(folder: FolderId) -> Folder {
-        Folder { folder, open: BTreeMap::new(), kept: Vec::new() }
+        Folder { folder, open: BTreeMap::new(), kept: Vec::new(), work: None }
     }
 
     pub fn on<'a, F: Files>(&'a mut self, files: &'a mut F) -> OnFiles<'a, F> {
@@ -145,6 +153,14 @@ impl<F: Files> Storage for OnFiles<'_, F> {
         self.files.wait(until);
     }
 
+    fn keep_work(&mut self, work: Box<dyn Any + Send>) {
+        self.folder.work = Some(work);
+    }
+
+    fn kept_work(&mut self) -> Option<Box<dyn Any + Send>> {
+        self.folder.work.take()
+    }
+
     fn next_completion(&mut self) -> Option<Completion> {
         self.files.next_completion()
     }
@@ -196,6 +212,14 @@ impl Storage for Nowhere {
 
     fn wait(&mut self) {
         unreachable!("there is never room for an operation");
+    }
+
+    fn keep_work(&mut self, _: Box<dyn Any + Send>) {
+        unreachable!("a store without a storage has no such work");
+    }
+
+    fn kept_work(&mut self) -> Option<Box<dyn Any + Send>> {
+        None
     }
 
     fn next_completion(&mut self) -> Option<Completion> {

@@ -95,6 +95,31 @@ fn a_compacted_log_has_all_values_and_less_segments() {
 }
 
 #[test]
+fn another_session_of_the_thread_goes_on_with_a_compaction() {
+    let mut thread = Thread::new(Disk::new(1));
+    let (store, mut sessions) = open(&mut thread, small(Durability::None, None));
+    let expected = fill(&mut thread, &mut sessions);
+    let mut others = vec![store.session(2).unwrap()];
+    store.compact();
+    thread.poll(&mut sessions[0]);
+    assert!(store.is_compacting());
+    for _ in 0..10_000 {
+        thread.poll(&mut others[0]);
+        thread.wait();
+    }
+    assert_eq!((store.compactions(), store.is_compacting()), (1, false));
+    // A thread that ends gives it up, and another one can begin.
+    fill(&mut thread, &mut sessions);
+    store.compact();
+    thread.poll(&mut sessions[0]);
+    thread.folder.on(&mut thread.io).kept_work().expect("a compaction");
+    assert!(!store.is_compacting());
+    compact(&mut thread, &store, &mut sessions);
+    assert_eq!(store.compactions(), 2);
+    expect(&mut thread, &mut sessions[0], &expected);
+}
+
+#[test]
 fn a_durable_store_removes_segments_that_no_checkpoint_needs() {
     let mut thread = Thread::new(Disk::new(2));
     let (store, mut sessions) = open(&mut thread, small(Durability::Checkpoint, None));

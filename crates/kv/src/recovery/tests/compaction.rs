@@ -99,12 +99,12 @@ fn another_session_of_the_thread_goes_on_with_a_compaction() {
     let mut thread = Thread::new(Disk::new(1));
     let (store, mut sessions) = open(&mut thread, small(Durability::None, None));
     let expected = fill(&mut thread, &mut sessions);
-    let mut others = vec![store.session(2).unwrap()];
+    let mut other = store.session(2).unwrap();
     store.compact();
     thread.poll(&mut sessions[0]);
     assert!(store.is_compacting());
     for _ in 0..10_000 {
-        thread.poll(&mut others[0]);
+        thread.poll(&mut other);
         thread.wait();
     }
     assert_eq!((store.compactions(), store.is_compacting()), (1, false));
@@ -144,8 +144,8 @@ fn a_durable_store_removes_segments_that_no_checkpoint_needs() {
 #[test]
 fn a_log_at_its_limit_makes_room_by_itself_if_there_is_something_in_vain() {
     let mut thread = Thread::new(Disk::new(3));
-    let limit = Some(20 * PAGE);
-    let (store, mut sessions) = open(&mut thread, small(Durability::None, limit));
+    let limit = 20 * PAGE;
+    let (store, mut sessions) = open(&mut thread, small(Durability::None, Some(limit)));
     for round in 0..20_u8 {
         // More than are updated in place.
         for number in 0..600 {
@@ -155,8 +155,8 @@ fn a_log_at_its_limit_makes_room_by_itself_if_there_is_something_in_vain() {
         }
     }
     assert!(store.compactions() > 5, "{}", store.compactions());
-    assert!(store.shared().log.tail() > 3 * limit.unwrap());
-    let end = limit.unwrap() + 2 * PAGE;
+    assert!(store.shared().log.tail() > 3 * limit);
+    let end = limit + 2 * PAGE;
     assert!(store.log_bytes() <= end, "{}", store.log_bytes());
     assert_eq!(value(&mut thread, &mut sessions[0], &key(77)).unwrap(), [19; 150]);
 }

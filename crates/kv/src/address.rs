@@ -11,6 +11,9 @@ impl Address {
     /// The address of no record; all others are greater.
     pub(crate) const NONE: Address = Address(0);
 
+    /// No record is behind this.
+    pub(crate) const MOST: Address = Address((1 << ADDRESS_BITS) - 1);
+
     pub(crate) fn new(offset: u64) -> Address {
         debug_assert!(offset < 1 << ADDRESS_BITS, "the log has less than 2^48 bytes");
         Address(offset)

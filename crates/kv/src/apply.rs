@@ -8,7 +8,7 @@
 use crate::address::Address;
 use crate::hash::Hash;
 use crate::index::{Added, Index, Slot};
-use crate::log::{Borders, Draft, Info, Log, Record, Refused};
+use crate::log::{Borders, Draft, Info, Limit, Log, Record, Refused};
 use crate::op::{MOST_OF_A_KEY, MOST_OF_A_VALUE, Op};
 use crate::status::Status;
 
@@ -22,6 +22,8 @@ pub(crate) struct Applying<'a> {
     pub(crate) log: &'a Log,
     pub(crate) borders: Borders,
     pub(crate) version: u64,
+    /// False while a checkpoint makes its cut.
+    pub(crate) may_change: bool,
     /// The end of an operation for which the log has no room; `None` if it will have.
     pub(crate) without_room: Option<Status>,
     /// A buffer for values that are copied.
@@ -35,6 +37,8 @@ pub(crate) struct Known<'a> {
     pub(crate) from: Address,
     /// The newest value from there on, if there is one.
     pub(crate) value: Option<&'a [u8]>,
+    /// The address of its record.
+    pub(crate) at: Address,
 }
 
 /// The result of an attempt.
@@ -84,8 +88,40 @@ impl<'a> Applying<'a> {
         if !self.is_valid(op) {
             return Step::Done(Status::WrongType);
         }
+        if !self.may_change && !matches!(op, Op::Read { .. } | Op::ReadAt { .. }) {
+            return Step::Later;
+        }
         let attempts = (0..ATTEMPTS).find_map(|_| self.attempt(hash, op, known, out));
         attempts.unwrap_or(Step::Later)
+    }
+
+    /// Appends a copy of the record at an address, if it is the newest one of its key and in the
+    /// storage: compaction takes away its place. `NotFound` if it is not.
+    pub(crate) fn copy_if_newest(
+        &mut self,
+        hash: Hash,
+        key: &[u8],
+        at: Address,
+        known: Option<Known<'_>>,
+    ) -> Step {
+        if !self.may_change {
+            return Step::Later;
+        }
+        let attempt = |_| {
+            let slot = self.index.find(hash);
+            let newest = slot.map_or(Address::NONE, |slot| slot.address());
+            match self.search(newest, key, known) {
+                Found::Cold(address) => Some(Step::Cold(address)),
+                Found::Stored(value) if known.is_some_and(|known| known.at == at) => {
+                    let draft = Draft { key, value: Some(value) };
+                    self.append_within(&Chain { hash, slot }, &draft, Limit::Exceeded)
+                }
+                Found::Stored(_) | Found::Live(..) | Found::Absent => {
+                    Some(Step::Done(Status::NotFound))
+                }
+            }
+        };
+        (0..ATTEMPTS).find_map(attempt).unwrap_or(Step::Later)
     }
 
     fn is_valid(&self, op: &Op<'_>) -> bool {
@@ -139,7 +175,7 @@ impl<'a> Applying<'a> {
             }
             if at < self.borders.head {
                 return match known {
-                    Some(Known { from, value }) if from == at => {
+                    Some(Known { from, value, .. }) if from == at => {
                         value.map_or(Found::Absent, Found::Stored)
                     }
                     _ => Found::Cold(at),
@@ -263,13 +299,17 @@ impl<'a> Applying<'a> {
 
     /// Appends a record and makes it the newest of its chain.
     fn append(&self, chain: &Chain<'a>, draft: &Draft<'_>) -> Option<Step> {
+        self.append_within(chain, draft, Limit::Kept)
+    }
+
+    fn append_within(&self, chain: &Chain<'a>, draft: &Draft<'_>, limit: Limit) -> Option<Step> {
         if !self.index.may_change(chain.hash) {
             return Some(Step::Later);
         }
         let newest = chain.slot.map_or(Address::NONE, |slot| slot.address());
         let previous = if newest < self.borders.begin { Address::NONE } else { newest };
-        let Some((address, record)) = self.log.append(draft, Info::new(previous, self.version))
-        else {
+        let info = Info::new(previous, self.version);
+        let Some((address, record)) = self.log.append_within(draft, info, limit) else {
             return Some(self.without_room.map_or(Step::Later, Step::Done));
         };
         let added = match chain.slot {

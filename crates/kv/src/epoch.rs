@@ -20,10 +20,16 @@ pub(crate) const MOST_ACTIONS: usize = 256;
 /// The value of a slot whose session does not execute.
 const OUT: u64 = 0;
 
-/// A session's epoch, on a cache line of its own: it is written for every group of operations.
+/// What a session tells the others, on a cache line of its own: it is written for every group of
+/// operations.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Slot(AtomicU64);
+struct Slot {
+    epoch: AtomicU64,
+    /// The operations that it has begun, and those of them that are pending.
+    begun: AtomicU64,
+    pending: AtomicU64,
+}
 
 /// The epoch, with actions of this type.
 #[derive(Debug)]
@@ -42,21 +48,30 @@ pub(crate) struct Epoch<A> {
 #[derive(Debug)]
 pub(crate) struct Inside<'a, A> {
     epoch: &'a Epoch<A>,
-    slot: &'a AtomicU64,
+    slot: &'a Slot,
 }
 
 impl<A> Inside<'_, A> {
     /// Tells that the session has forgotten what it saw, and goes on.
     #[inline]
     pub(crate) fn refresh(&self) {
-        self.slot.store(self.epoch.current.load(Ordering::Acquire), Ordering::Release);
+        let current = self.epoch.current.load(Ordering::Acquire);
+        self.slot.epoch.store(current, Ordering::Release);
+    }
+
+    /// Tells how many operations the session has begun, and how many of them are pending: who sees
+    /// its next refresh, or its end, sees this.
+    #[inline]
+    pub(crate) fn publish(&self, begun: u64, pending: usize) {
+        self.slot.begun.store(begun, Ordering::Relaxed);
+        self.slot.pending.store(pending as u64, Ordering::Relaxed);
     }
 }
 
 impl<A> Drop for Inside<'_, A> {
     #[inline]
     fn drop(&mut self) {
-        self.slot.store(OUT, Ordering::Release);
+        self.slot.epoch.store(OUT, Ordering::Release);
     }
 }
 
@@ -64,7 +79,7 @@ impl<A> Epoch<A> {
     pub(crate) fn new(slots: usize) -> Epoch<A> {
         Epoch {
             current: AtomicU64::new(OUT + 1),
-            slots: (0..slots).map(|_| Slot(AtomicU64::new(OUT))).collect(),
+            slots: (0..slots).map(|_| Slot::new()).collect(),
             used: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
             actions: Mutex::new(VecDeque::with_capacity(MOST_ACTIONS)),
@@ -75,15 +90,24 @@ impl<A> Epoch<A> {
     /// was replaced before a bump whose action did not wait for it.
     #[inline]
     pub(crate) fn enter(&self, slot: usize) -> Inside<'_, A> {
-        self.slots[slot].0.store(self.current.load(Ordering::Acquire), Ordering::Relaxed);
+        let slot = &self.slots[slot];
+        slot.epoch.store(self.current.load(Ordering::Acquire), Ordering::Relaxed);
         // Either the bumper sees this slot, or this session sees what the bumper replaced.
         fence(Ordering::SeqCst);
-        Inside { epoch: self, slot: &self.slots[slot].0 }
+        Inside { epoch: self, slot }
     }
 
-    /// Tells that a slot will be used from now on.
-    pub(crate) fn open(&self, slot: usize) {
+    /// Tells that a slot will be used from now on, by a session that has begun so many operations.
+    pub(crate) fn open(&self, slot: usize, begun: u64) {
+        self.slots[slot].begun.store(begun, Ordering::Relaxed);
+        self.slots[slot].pending.store(0, Ordering::Relaxed);
         self.used.fetch_max(slot + 1, Ordering::SeqCst);
+    }
+
+    /// Returns what a session has published last.
+    pub(crate) fn published(&self, slot: usize) -> (u64, u64) {
+        let slot = &self.slots[slot];
+        (slot.begun.load(Ordering::Relaxed), slot.pending.load(Ordering::Relaxed))
     }
 
     /// Adds an action, which is due once every session has passed this point. Returns it if too many
@@ -124,8 +148,15 @@ impl<A> Epoch<A> {
     fn all_have_left(&self, epoch: u64) -> bool {
         let used = self.used.load(Ordering::SeqCst);
         self.slots[..used].iter().all(|slot| {
-            let current = slot.0.load(Ordering::Acquire);
+            let current = slot.epoch.load(Ordering::Acquire);
             current == OUT || current > epoch
         })
+    }
+}
+
+impl Slot {
+    fn new() -> Slot {
+        let (begun, pending) = (AtomicU64::new(0), AtomicU64::new(0));
+        Slot { epoch: AtomicU64::new(OUT), begun, pending }
     }
 }

@@ -53,6 +53,17 @@ impl Flush {
         }
     }
 
+    /// Begins behind what the storage has already.
+    pub(crate) fn resume(&self, flushed: u64) {
+        self.flushed.store(flushed, Ordering::Release);
+        self.state.lock().expect("no holder of this lock panics").begun = flushed;
+    }
+
+    /// Notes a failure after which nothing may be written.
+    pub(crate) fn fail(&self) {
+        self.health.store(Health::Failed as u8, Ordering::Release);
+    }
+
     /// Everything before this address is in the storage.
     pub(crate) fn flushed(&self) -> u64 {
         self.flushed.load(Ordering::Acquire)

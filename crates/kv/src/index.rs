@@ -74,9 +74,14 @@ pub(crate) enum Added {
 }
 
 impl Index {
+    /// Returns the number of buckets that an index has that is to have at least so many.
+    pub(crate) fn buckets(wanted: u64) -> u64 {
+        wanted.max(SLICES as u64).next_power_of_two()
+    }
+
     /// Makes an empty index that has all slices, with at least this number of buckets.
     pub(crate) fn new(buckets: u64) -> io::Result<Index> {
-        let all_bits = buckets.max(SLICES as u64).next_power_of_two().trailing_zeros();
+        let all_bits = Index::buckets(buckets).trailing_zeros();
         let first_bits = all_bits - SLICE_BITS;
         let tables = [const { OnceLock::new() }; PLACES];
         tables[1].set(Table::new(first_bits)?).expect("no table was set");

@@ -31,12 +31,18 @@
 //! the log, the log as a whole, the sessions, and their pending operations. At a bound an operation
 //! answers [`Status::Full`] or [`Status::Busy`], and changes nothing.
 //!
-//! **Nothing is durable yet.** The storage makes the store larger than its memory; a store that was
-//! closed cannot be opened again.
+//! **Durability is by checkpoints**, if the options say so. A checkpoint has a consistent cut through
+//! all sessions: of each session all operations up to a serial, but those that were pending. A store
+//! that is opened has exactly what its newest checkpoint has, and its sessions go on from there:
+//! [`Session::durable`] tells which operations survive, so that those behind them can be executed
+//! again, each of them once.
 #![expect(unexpected_cfgs, reason = "`--cfg shuttle` is for the model checker")]
 
 mod address;
 mod apply;
+mod checkpoint;
+mod compaction;
+mod durability;
 mod epoch;
 mod flush;
 mod hash;
@@ -46,6 +52,7 @@ mod memory;
 mod op;
 mod options;
 mod prefetch;
+mod recovery;
 mod replies;
 mod segment;
 mod session;
@@ -55,8 +62,11 @@ pub mod storage;
 mod store;
 mod sync;
 
+pub use checkpoint::manifest::Durable;
+pub use checkpoint::{Failed, NoCheckpoint};
 pub use op::{FixedCode, FixedOp, MOST_OF_A_KEY, MOST_OF_A_VALUE, Op};
-pub use options::{OpenError, Options};
+pub use options::{Durability, OpenError, Options};
+pub use recovery::Recovered;
 pub use replies::{Completions, Replies};
 pub use session::Session;
 pub use status::{Outcome, Status};

@@ -35,6 +35,14 @@ const HEADER: u64 = 32;
 /// The words of a record with a key and a value of eight bytes.
 const FIXED_WORDS: usize = 4;
 
+/// The limit of the log for a record.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Limit {
+    Kept,
+    /// For a copy, whose original is given up soon.
+    Exceeded,
+}
+
 #[derive(Debug)]
 pub(crate) struct Log {
     memory: Memory,
@@ -76,6 +84,24 @@ impl Log {
         })
     }
 
+    /// Begins with a log of which all is in the storage.
+    pub(crate) fn resume(&self, begin: u64, tail: u64) {
+        self.regions.resume(begin, tail);
+        self.writable.store(self.writable_with(tail), Ordering::Release);
+    }
+
+    /// Makes all records read-only, and moves the tail to the next block, so that the block of the
+    /// last record can be written once and for all. Returns the tail. No session may be changing or
+    /// appending a record.
+    pub(crate) fn cut(&self) -> u64 {
+        let tail = self.tail();
+        let end = tail.next_multiple_of(BLOCK);
+        self.mark_unused(tail, end);
+        self.regions.tail().store(end, Ordering::Release);
+        self.regions.end_mutable(end);
+        end
+    }
+
     #[inline]
     pub(crate) fn borders(&self) -> Borders {
         self.regions.borders()
@@ -92,8 +118,19 @@ impl Log {
     }
 
     /// Appends a record, which nobody can find yet. `None` if no page is left.
+    #[cfg(all(test, not(shuttle)))]
     pub(crate) fn append(&self, draft: &Draft<'_>, info: Info) -> Option<(Address, Record<'_>)> {
-        let address = self.reserve(draft.size())?;
+        self.append_within(draft, info, Limit::Kept)
+    }
+
+    /// Appends a record, which nobody can find yet. `None` if no page is left.
+    pub(crate) fn append_within(
+        &self,
+        draft: &Draft<'_>,
+        info: Info,
+        limit: Limit,
+    ) -> Option<(Address, Record<'_>)> {
+        let address = self.reserve(draft.size(), limit)?;
         let record = self.record(address);
         record.write(draft, info);
         Some((address, record))
@@ -134,12 +171,13 @@ impl Log {
     }
 
     /// Moves the tail, and returns the address of the bytes that it passed.
-    fn reserve(&self, size: u64) -> Option<Address> {
+    fn reserve(&self, size: u64, limit: Limit) -> Option<Address> {
         let tail = self.regions.tail();
         let mut old = tail.load(Ordering::Relaxed);
         loop {
             let (start, end) = place(old, size, self.page);
-            if end > self.writable.load(Ordering::Acquire) || end > self.end_by_limit() {
+            let is_beyond = limit == Limit::Kept && end > self.end_by_limit();
+            if end > self.writable.load(Ordering::Acquire) || is_beyond {
                 return None;
             }
             match tail.compare_exchange_weak(old, end, Ordering::AcqRel, Ordering::Relaxed) {
@@ -154,6 +192,17 @@ impl Log {
 
     fn end_by_limit(&self) -> u64 {
         self.borders().begin.get().saturating_add(self.limit)
+    }
+
+    /// True if compaction should make room: four fifths of the limit are used.
+    pub(crate) fn nears_its_limit(&self) -> bool {
+        self.limit != u64::MAX
+            && self.tail().saturating_sub(self.borders().begin.get()) > self.limit / 5 * 4
+    }
+
+    /// Moves Begin: all records before it that are not in vain have copies.
+    pub(crate) fn move_begin(&self, to: u64) {
+        self.regions.move_begin(to);
     }
 
     /// True if not even one more page may be written.

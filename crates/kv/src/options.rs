@@ -25,8 +25,19 @@ pub struct Options {
     pub segment: u64,
     /// The most bytes of the log; then writes answer `Full`.
     pub log_limit: Option<u64>,
+    /// What survives the end of the process; needs a storage unless it is `None`.
+    pub durability: Durability,
     /// The most sessions that are open at the same time, at most 65,536.
     pub sessions: u32,
+}
+
+/// What survives the end of the process.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Durability {
+    /// Nothing: a store begins empty.
+    None,
+    /// What the newest checkpoint has: see [`Store::checkpoint`](crate::Store::checkpoint).
+    Checkpoint,
 }
 
 impl Default for Options {
@@ -40,6 +51,7 @@ impl Default for Options {
             page: 4 << 20,
             segment: 1 << 30,
             log_limit: None,
+            durability: Durability::None,
             sessions: 4096,
         }
     }
@@ -104,6 +116,26 @@ pub enum OpenError {
     Storage(std::io::Error),
     /// The storage has this file already, which a new store would overwrite.
     NotEmpty(String),
+    /// The store was made with another value of this size.
+    Differs {
+        name: &'static str,
+        stored: u64,
+        given: u64,
+    },
+    /// A checkpoint was written by a later version of this library, in this format.
+    Newer {
+        file: String,
+        format: u32,
+    },
+    /// None of these checkpoints is whole.
+    NoneIsWhole(Vec<String>),
+    /// A block of the log that a checkpoint needs is not what was written there.
+    Corrupt {
+        file: String,
+        at: u64,
+    },
+    /// The index has no room for the keys.
+    IndexIsFull,
 }
 
 impl fmt::Display for OpenError {
@@ -123,8 +155,31 @@ impl fmt::Display for OpenError {
             }
             OpenError::NotEmpty(file) => write!(
                 f,
-                "the storage has the file `{file}`, and a store cannot be recovered yet: choose an \
-                 empty folder"
+                "the storage has the file `{file}`, which a store without durability would overwrite: \
+                 choose an empty folder, or durability by checkpoints"
+            ),
+            OpenError::Differs { name, stored, given } => write!(
+                f,
+                "the store was made with `{name}` {stored}, which is not {given}: choose {stored}"
+            ),
+            OpenError::Newer { file, format } => write!(
+                f,
+                "`{file}` has the format {format}, which this version does not know: use the version \
+                 that has written it"
+            ),
+            OpenError::NoneIsWhole(files) => write!(
+                f,
+                "no checkpoint in the storage is whole: {}; restore the files from a copy, or choose \
+                 an empty folder",
+                files.join(", ")
+            ),
+            OpenError::Corrupt { file, at } => write!(
+                f,
+                "`{file}` is corrupt at byte {at}, which the checkpoint needs; restore the file from a \
+                 copy, or choose an empty folder"
+            ),
+            OpenError::IndexIsFull => f.write_str(
+                "the index has no room for the keys of the storage: choose more buckets",
             ),
         }
     }

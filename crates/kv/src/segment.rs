@@ -25,6 +25,11 @@ impl Segment {
         name.starts_with(PREFIX)
     }
 
+    /// Returns the number of the segment that a file's name belongs to.
+    pub(crate) fn number_of(name: &str) -> Option<u64> {
+        u64::from_str_radix(name.strip_prefix(PREFIX)?, 16).ok()
+    }
+
     pub(crate) fn as_str(&self) -> &str {
         str::from_utf8(&self.name[..self.used]).expect("the name was written as text")
     }

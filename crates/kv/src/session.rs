@@ -4,19 +4,25 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use crate::address::Address;
 use crate::apply::{Applying, Step};
+use crate::checkpoint::State;
+use crate::checkpoint::manifest::Durable;
+use crate::compaction::COMPACTOR;
 use crate::hash::Hash;
 use crate::op::{FixedOp, Op};
 use crate::replies::{Completions, Replies};
-use crate::shared::{Place, Shared};
+use crate::shared::{Place, Shared, Which};
 use crate::status::{Outcome, Status};
 use crate::storage::Storage;
 
 use self::cold::Cold;
+use self::compactor::{Compactor, Work};
 use self::group::Request;
 use self::waiting::{Reason, Waiting};
 
 mod cold;
+mod compactor;
 mod group;
 #[cfg(all(test, not(shuttle)))]
 mod tests;
@@ -30,6 +36,8 @@ pub struct Session {
     id: u64,
     place: Place,
     next: u64,
+    /// The state of the checkpoints when the session last looked.
+    seen: State,
     waiting: Waiting,
     cold: Cold,
     /// A buffer for values that are copied.
@@ -40,14 +48,18 @@ pub struct Session {
 }
 
 impl Session {
-    pub(crate) fn open(shared: Arc<Shared>, id: u64) -> Result<Session, Status> {
-        let place = shared.sessions.open(id)?;
-        shared.epoch.open(place.slot);
+    pub(crate) fn open(shared: Arc<Shared>, id: u64, which: Which) -> Result<Session, Status> {
+        let mut next = 0;
+        let place = shared.sessions.open(id, which, |place, recovered| {
+            next = recovered.through;
+            shared.epoch.open(place.slot, next);
+        })?;
         Ok(Session {
             shared,
             id,
             place,
-            next: 0,
+            next,
+            seen: State::UNKNOWN,
             waiting: Waiting::default(),
             cold: Cold::new(place.owner),
             scratch: Vec::new(),
@@ -60,7 +72,14 @@ impl Session {
         self.id
     }
 
-    /// Returns the serial that the next operation gets; they count from zero.
+    /// Returns the operations of the session that the newest checkpoint has: those that survive a
+    /// crash.
+    pub fn durable(&self) -> Durable {
+        self.shared.checkpoints.of_session(self.id)
+    }
+
+    /// Returns the serial that the next operation gets; they count from zero. A session that was
+    /// recovered goes on behind the operations that it had begun before the checkpoint.
     pub fn next_serial(&self) -> u64 {
         self.next
     }
@@ -108,8 +127,9 @@ impl Session {
     }
 
     /// Executes operations and fills `replies` with their answers; the first has the serial that
-    /// [`Session::next_serial`] returned before. Returns how many were executed: less than all if
-    /// the replies reached their limit, and then the rest is for another call.
+    /// [`Session::next_serial`] returned before. Returns how many were executed, and the rest is for
+    /// another call: less than all if the replies reached their limit, or if too many operations are
+    /// pending while a checkpoint makes its cut, and then this session and others poll first.
     ///
     /// A batch is many times as fast as its operations one by one: while one of them waits for the
     /// memory, others do, too.
@@ -132,12 +152,45 @@ impl Session {
         let shared = &*self.shared;
         self.cold.take(shared, storage, &mut self.waiting);
         {
-            let _inside = shared.epoch.enter(self.place.slot);
+            let inside = shared.epoch.enter(self.place.slot);
             shared.maintain();
-            try_again(shared, &mut self.waiting, &mut self.scratch, completions);
+            look(shared, &mut self.seen, self.place, self.next, &self.waiting);
+            try_again(shared, self.seen, &mut self.waiting, &mut self.scratch, completions);
+            inside.publish(self.next, self.waiting.len());
         }
         self.cold.begin_reads(shared, storage, &mut self.waiting);
         self.cold.begin_writes(shared, storage);
+        shared.work_on_checkpoint(storage);
+        self.compact(storage);
+    }
+
+    /// Goes on with the compaction of the log, or begins it if no thread does it. The storage keeps it,
+    /// so that any session of the thread goes on with it.
+    fn compact(&mut self, storage: &mut dyn Storage) {
+        if self.id == COMPACTOR {
+            return;
+        }
+        let kept = storage.kept_work().and_then(|work| work.downcast::<Compactor>().ok());
+        let Some(mut compactor) = kept.or_else(|| self.begin_to_compact()) else { return };
+        if compactor.work(storage) == Work::GoesOn {
+            storage.keep_work(compactor);
+        }
+    }
+
+    fn begin_to_compact(&self) -> Option<Box<Compactor>> {
+        let shared = &self.shared;
+        if !shared.compaction.is_wanted() && !shared.should_compact() {
+            return None;
+        }
+        let target = shared.begin_compaction()?;
+        match Session::open(Arc::clone(shared), COMPACTOR, Which::Any) {
+            Ok(session) => Some(Box::new(Compactor::new(session, target))),
+            Err(_) => {
+                // All places are taken.
+                shared.compaction.end(false, 0);
+                None
+            }
+        }
     }
 
     fn without_value(&mut self, op: &Op<'_>) -> Outcome {
@@ -151,11 +204,10 @@ impl Session {
     fn one(&mut self, op: &Op<'_>, value: &mut Vec<u8>) -> Outcome {
         let shared = &*self.shared;
         let hash = Hash::of(op.key(), shared.seed);
-        let step = {
-            let _inside = shared.epoch.enter(self.place.slot);
-            shared.maintain();
-            applying(shared, &mut self.scratch).apply(hash, op, None, value)
-        };
+        let inside = shared.epoch.enter(self.place.slot);
+        shared.maintain();
+        look(shared, &mut self.seen, self.place, self.next, &self.waiting);
+        let step = applying(shared, self.seen, &mut self.scratch).apply(hash, op, None, value);
         let serial = self.next;
         self.next += 1;
         let status = match step {
@@ -163,6 +215,7 @@ impl Session {
             Step::Later => self.waiting.keep(serial, op, Reason::Others),
             Step::Cold(at) => self.waiting.keep(serial, op, Reason::Cold(at)),
         };
+        inside.publish(self.next, self.waiting.len());
         match status {
             Status::Pending => Outcome::Pending(serial),
             status => Outcome::Done(status),
@@ -180,11 +233,16 @@ impl Session {
             }
             inside.refresh();
             shared.maintain();
-            let mut applying = applying(shared, &mut self.scratch);
+            look(shared, &mut self.seen, self.place, self.next, &self.waiting);
+            if self.seen.is_crossing() && !self.waiting.has_room_for(group::MOST) {
+                break;
+            }
+            let mut applying = applying(shared, self.seen, &mut self.scratch);
             let waiting = &mut self.waiting;
             group::execute(&mut applying, shared.seed, requests, self.next, waiting, replies);
             executed += requests.len();
             self.next += requests.len() as u64;
+            inside.publish(self.next, self.waiting.len());
         }
         executed
     }
@@ -199,11 +257,12 @@ impl Drop for Session {
 /// Tries each pending operation once that may succeed now.
 fn try_again(
     shared: &Shared,
+    seen: State,
     waiting: &mut Waiting,
     scratch: &mut Vec<u8>,
     completions: &mut Completions,
 ) {
-    let mut applying = applying(shared, scratch);
+    let mut applying = applying(shared, seen, scratch);
     for _ in 0..waiting.ready() {
         if completions.is_at_its_limit() {
             break;
@@ -215,7 +274,10 @@ fn try_again(
             Step::Done(Status::StorageFailed)
         } else {
             let hash = Hash::of(op.key(), shared.seed);
-            applying.apply(hash, &op, waits.known(), completions.bytes_mut())
+            match waits.copied() {
+                Some(at) => applying.copy_if_newest(hash, op.key(), at, waits.known()),
+                None => applying.apply(hash, &op, waits.known(), completions.bytes_mut()),
+            }
         };
         match step {
             Step::Done(status) => {
@@ -228,13 +290,32 @@ fn try_again(
     }
 }
 
+/// Looks whether a checkpoint was announced: then the session crosses before it does anything else.
+#[inline]
+fn look(shared: &Shared, seen: &mut State, place: Place, begun: u64, waiting: &Waiting) {
+    let state = shared.checkpoints.state();
+    if state == *seen {
+        return;
+    }
+    if state.is_crossing() {
+        shared.sessions.cross(place.slot, state.version(), begun, waiting.serials());
+    }
+    *seen = state;
+}
+
 /// Returns the state of the store from now until the session refreshes.
-fn applying<'a>(shared: &'a Shared, scratch: &'a mut Vec<u8>) -> Applying<'a> {
+fn applying<'a>(shared: &'a Shared, seen: State, scratch: &'a mut Vec<u8>) -> Applying<'a> {
+    let mut borders = shared.log.borders();
+    if seen.is_crossing() {
+        // The fast path leaves everything to the slow one, which looks.
+        borders.read_only = Address::MOST;
+    }
     Applying {
         index: &shared.index,
         log: &shared.log,
-        borders: shared.log.borders(),
-        version: 1,
+        borders,
+        version: seen.version(),
+        may_change: !seen.is_crossing(),
         without_room: shared.without_room(),
         scratch,
     }

@@ -1,16 +1,19 @@
 //! The part of a store that its sessions share, and the work on it that any of them does.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::address::Address;
+use crate::checkpoint::Checkpoints;
+use crate::checkpoint::manifest::Durable;
+use crate::compaction::{COMPACTOR, Compaction};
 use crate::epoch::Epoch;
 use crate::flush::{Flush, Health};
 use crate::index::{Growth, Index};
-use crate::log::Log;
+use crate::log::{BLOCK, Log};
 use crate::segment::Segment;
 use crate::status::Status;
-use crate::sync::{AtomicU64, Mutex, Ordering};
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 
 /// The work that waits until every session has seen a new border.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -21,6 +24,8 @@ pub(crate) enum Action {
     SliceIsStill(usize),
     /// Nobody reads this table of the index.
     TableIsUnused(usize),
+    /// No session changes anything until the cut.
+    AllHaveCrossed,
 }
 
 #[derive(Debug)]
@@ -31,6 +36,12 @@ pub(crate) struct Shared {
     pub(crate) page: u64,
     pub(crate) segment: u64,
     pub(crate) is_stored: bool,
+    /// There may be checkpoints.
+    pub(crate) is_durable: bool,
+    /// The buckets of the index when it was made.
+    pub(crate) buckets: u64,
+    pub(crate) checkpoints: Checkpoints,
+    pub(crate) compaction: Compaction,
     pub(crate) epoch: Epoch<Action>,
     pub(crate) index: Index,
     pub(crate) log: Log,
@@ -67,7 +78,7 @@ impl Shared {
         }
     }
 
-    fn bump(&self, action: Action) {
+    pub(crate) fn bump(&self, action: Action) {
         let bumped = self.epoch.bump(action);
         bumped.expect("each border, and growth, has few actions at a time");
     }
@@ -84,6 +95,7 @@ impl Shared {
                     }
                 }
                 Action::TableIsUnused(table) => self.index.clear(table),
+                Action::AllHaveCrossed => self.all_have_crossed(),
             }
         }
     }
@@ -92,7 +104,41 @@ impl Shared {
     pub(crate) fn next_area(&self) -> Option<Range<u64>> {
         let safe = self.log.borders().safe_read_only.get();
         // The border of an empty log is not that of a block.
-        if safe < self.page { None } else { self.flush.begin(safe, self.page) }
+        if safe < BLOCK { None } else { self.flush.begin(safe, self.page) }
+    }
+
+    /// True if the log should be compacted before it is full.
+    #[inline]
+    pub(crate) fn should_compact(&self) -> bool {
+        self.is_stored && self.log.nears_its_limit() && self.can_compact()
+    }
+
+    /// True if another compaction may make room.
+    fn can_compact(&self) -> bool {
+        let begin = self.log.borders().begin.get();
+        self.compaction.may_help(self.log.tail()) && begin < self.end_of_segments()
+    }
+
+    /// The end of the segments of which everything is in the storage alone.
+    fn end_of_segments(&self) -> u64 {
+        self.flush.flushed().min(self.log.borders().head.get()) & !(self.segment - 1)
+    }
+
+    /// Begins a compaction, and returns how far it goes: the oldest segment, or all that are written
+    /// if it was asked for. `None` if another one is running, or no segment is behind.
+    pub(crate) fn begin_compaction(&self) -> Option<u64> {
+        if !self.compaction.begin() {
+            return None;
+        }
+        let begin = self.log.borders().begin.get();
+        let written = self.end_of_segments();
+        let oldest = (begin & !(self.segment - 1)) + self.segment;
+        let target = if self.compaction.take_wanted() { written } else { oldest.min(written) };
+        if target <= begin {
+            self.compaction.end(true, 0);
+            return None;
+        }
+        Some(target)
     }
 
     /// Returns the file of an address, and the place in it.
@@ -103,7 +149,14 @@ impl Shared {
     /// The end of an operation for which the log has no room now; `None` if it will have.
     pub(crate) fn without_room(&self) -> Option<Status> {
         match self.flush.health() {
-            _ if !self.is_stored || self.log.is_at_its_limit() => Some(Status::Full),
+            _ if !self.is_stored => Some(Status::Full),
+            // Compaction may make room.
+            _ if self.log.is_at_its_limit()
+                && !self.compaction.is_running()
+                && !self.can_compact() =>
+            {
+                Some(Status::Full)
+            }
             Health::Good => None,
             Health::NoSpace => Some(Status::Full),
             Health::Failed => Some(Status::StorageFailed),
@@ -120,12 +173,28 @@ impl Shared {
 pub(crate) struct Sessions {
     /// The owner of each slot, or zero.
     owners: Box<[AtomicU64]>,
+    /// What the session of each slot has noted when it crossed.
+    notes: Box<[Mutex<Note>]>,
     open: Mutex<Open>,
+}
+
+/// The state of a session at a cut.
+#[derive(Debug, Default)]
+struct Note {
+    /// The version that the cut ends; zero if there was none yet.
+    version: u64,
+    at_cut: Durable,
+    /// The state that the session was recovered with: as long as it does nothing, its client may not
+    /// know what is lost.
+    recovered: Durable,
 }
 
 #[derive(Debug)]
 struct Open {
-    ids: BTreeSet<u64>,
+    /// The slot of each.
+    ids: BTreeMap<u64, usize>,
+    /// Those that were recovered, and have not been opened since.
+    asleep: BTreeMap<u64, Durable>,
     /// The slots that are free, the lowest last.
     free: Vec<usize>,
     /// The number of sessions that were opened.
@@ -140,29 +209,112 @@ pub(crate) struct Place {
     pub(crate) owner: u64,
 }
 
+/// The sessions that may be opened.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Which {
+    Any,
+    /// One that was recovered.
+    Recovered,
+}
+
+impl Note {
+    /// Returns the state at a cut of a session that has published this.
+    fn state(&self, version: u64, begun: u64, pending: u64) -> Option<Durable> {
+        let mut state = match self.version == version {
+            true => self.at_cut.clone(),
+            false if pending > 0 => return None,
+            false => Durable { through: begun, except: Vec::new() },
+        };
+        if state.through == self.recovered.through {
+            state.except.extend_from_slice(&self.recovered.except);
+        }
+        Some(state)
+    }
+}
+
 const SLOT_BITS: u32 = 16;
 /// The rest of the bits that a token has for its owner.
-const COUNT_BITS: u32 = 34;
+const COUNT_BITS: u32 = 33;
 
 impl Sessions {
-    pub(crate) fn new(most: usize) -> Sessions {
-        let open = Open { ids: BTreeSet::new(), free: (0..most).rev().collect(), count: 0 };
+    pub(crate) fn new(most: usize, recovered: &BTreeMap<u64, Durable>) -> Sessions {
+        let free = (0..most).rev().collect();
+        let open = Open { ids: BTreeMap::new(), asleep: recovered.clone(), free, count: 0 };
         let owners = (0..most).map(|_| AtomicU64::new(0)).collect();
-        Sessions { owners, open: Mutex::new(open) }
+        let notes = (0..most).map(|_| Mutex::default()).collect();
+        Sessions { owners, notes, open: Mutex::new(open) }
     }
 
-    /// Gives a session a place.
-    pub(crate) fn open(&self, id: u64) -> Result<Place, Status> {
+    /// Gives a session a place, and calls `begin` with it and with what was recovered of the session.
+    pub(crate) fn open(
+        &self,
+        id: u64,
+        which: Which,
+        begin: impl FnOnce(Place, &Durable),
+    ) -> Result<Place, Status> {
         let mut open = self.open.lock().expect("no holder of this lock panics");
-        if open.ids.contains(&id) {
+        if open.ids.contains_key(&id) {
             return Err(Status::Busy);
         }
+        if which == Which::Recovered && !open.asleep.contains_key(&id) {
+            return Err(Status::NotFound);
+        }
         let slot = open.free.pop().ok_or(Status::Busy)?;
-        open.ids.insert(id);
+        let recovered = open.asleep.remove(&id).unwrap_or_default();
+        if self.owners.len() < open.ids.len() + 1 + open.asleep.len() {
+            // The sessions of a checkpoint are bounded, too.
+            open.asleep.pop_first();
+        }
+        open.ids.insert(id, slot);
         open.count += 1;
         let owner = (open.count % (1 << COUNT_BITS)) << SLOT_BITS | slot as u64;
         self.owners[slot].store(owner, Ordering::Release);
-        Ok(Place { slot, owner })
+        let place = Place { slot, owner };
+        begin(place, &recovered);
+        *self.note(slot) = Note { recovered, ..Note::default() };
+        Ok(place)
+    }
+
+    /// Notes the state of a session at the cut that ends a version: the operations that it has begun,
+    /// and those of them that are pending.
+    pub(crate) fn cross(
+        &self,
+        slot: usize,
+        version: u64,
+        begun: u64,
+        pending: impl Iterator<Item = u64>,
+    ) {
+        let mut note = self.note(slot);
+        note.version = version;
+        note.at_cut.through = begun;
+        note.at_cut.except.clear();
+        note.at_cut.except.extend(pending);
+        note.at_cut.except.sort_unstable();
+    }
+
+    /// Returns the state of each session at a cut; `None` if one with pending operations has not
+    /// crossed yet. Every session has refreshed or left since the checkpoint was announced.
+    pub(crate) fn at_cut(
+        &self,
+        version: u64,
+        epoch: &Epoch<Action>,
+    ) -> Option<BTreeMap<u64, Durable>> {
+        let open = self.open.lock().expect("no holder of this lock panics");
+        let mut all = open.asleep.clone();
+        for (id, slot) in &open.ids {
+            // First what is published: a session that crosses notes the same, and then goes on.
+            let (begun, pending) = epoch.published(*slot);
+            let durable = self.note(*slot).state(version, begun, pending)?;
+            // A session that has done nothing is as good as a new one.
+            if durable.through > 0 && *id != COMPACTOR {
+                all.insert(*id, durable);
+            }
+        }
+        Some(all)
+    }
+
+    fn note(&self, slot: usize) -> MutexGuard<'_, Note> {
+        self.notes[slot].lock().expect("no holder of this lock panics")
     }
 
     pub(crate) fn close(&self, id: u64, place: Place) {

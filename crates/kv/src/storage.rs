@@ -3,11 +3,18 @@
 //! Operations are begun and completed as in [`net::Files`], so that a thread waits for files and
 //! connections at once. A store orders them itself.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::io;
 
+use measure::Nanos;
 use net::files::Listed;
 use net::{Completion, FileId, Files, FolderId, Open, Operation};
+
+use crate::segment::Segment;
+
+/// The longest single wait for an operation.
+const MOMENT: Nanos = Nanos::from_millis(100);
 
 /// The files of a store, as one thread uses them: all sessions of the thread share it.
 pub trait Storage {
@@ -28,8 +35,24 @@ pub trait Storage {
     /// Begins an operation, for which there must be room. A completion with this token follows.
     fn begin(&mut self, file: FileId, operation: Operation, token: u64);
 
+    /// Closes the open files of the log with names before this one.
+    fn close_before(&mut self, name: &str);
+
     /// Begins to remove a file, as [`Storage::begin`].
     fn remove(&mut self, name: &str, token: u64);
+
+    /// Begins to rename a file, as [`net::Files::rename`].
+    fn rename(&mut self, from: &str, to: &str, token: u64);
+
+    /// Waits until an operation has completed, or for a moment. Only a store that is being opened
+    /// waits: the thread has no connections yet.
+    fn wait(&mut self);
+
+    /// Keeps work of the store that the next session of this thread goes on with.
+    fn keep_work(&mut self, work: Box<dyn Any + Send>);
+
+    /// Returns the work that was kept.
+    fn kept_work(&mut self) -> Option<Box<dyn Any + Send>>;
 
     fn next_completion(&mut self) -> Option<Completion>;
 
@@ -47,12 +70,13 @@ pub struct Folder {
     folder: FolderId,
     open: BTreeMap<String, FileId>,
     kept: Vec<Completion>,
+    work: Option<Box<dyn Any + Send>>,
 }
 
 impl Folder {
     /// A folder that the thread has opened with [`Files::folder`].
     pub fn new(folder: FolderId) -> Folder {
-        Folder { folder, open: BTreeMap::new(), kept: Vec::new() }
+        Folder { folder, open: BTreeMap::new(), kept: Vec::new(), work: None }
     }
 
     pub fn on<'a, F: Files>(&'a mut self, files: &'a mut F) -> OnFiles<'a, F> {
@@ -97,11 +121,44 @@ impl<F: Files> Storage for OnFiles<'_, F> {
         self.files.begin(file, operation, token);
     }
 
+    fn close_before(&mut self, name: &str) {
+        let mut kept = self.folder.open.split_off(name);
+        while let Some((name, file)) = self.folder.open.pop_last() {
+            match Segment::is_name(&name) {
+                true => self.files.close_file(file),
+                false => drop(kept.insert(name, file)),
+            }
+        }
+        self.folder.open = kept;
+    }
+
     fn remove(&mut self, name: &str, token: u64) {
         if let Some(file) = self.folder.open.remove(name) {
             self.files.close_file(file);
         }
         self.files.remove(self.folder.folder, name, token);
+    }
+
+    fn rename(&mut self, from: &str, to: &str, token: u64) {
+        for name in [from, to] {
+            if let Some(file) = self.folder.open.remove(name) {
+                self.files.close_file(file);
+            }
+        }
+        self.files.rename(self.folder.folder, from, to, token);
+    }
+
+    fn wait(&mut self) {
+        let until = self.files.now() + MOMENT;
+        self.files.wait(until);
+    }
+
+    fn keep_work(&mut self, work: Box<dyn Any + Send>) {
+        self.folder.work = Some(work);
+    }
+
+    fn kept_work(&mut self) -> Option<Box<dyn Any + Send>> {
+        self.folder.work.take()
     }
 
     fn next_completion(&mut self) -> Option<Completion> {
@@ -143,8 +200,26 @@ impl Storage for Nowhere {
         unreachable!("there is never room for an operation");
     }
 
+    fn close_before(&mut self, _: &str) {}
+
     fn remove(&mut self, _: &str, _: u64) {
         unreachable!("there is never room for an operation");
+    }
+
+    fn rename(&mut self, _: &str, _: &str, _: u64) {
+        unreachable!("there is never room for an operation");
+    }
+
+    fn wait(&mut self) {
+        unreachable!("there is never room for an operation");
+    }
+
+    fn keep_work(&mut self, _: Box<dyn Any + Send>) {
+        unreachable!("a store without a storage has no such work");
+    }
+
+    fn kept_work(&mut self) -> Option<Box<dyn Any + Send>> {
+        None
     }
 
     fn next_completion(&mut self) -> Option<Completion> {

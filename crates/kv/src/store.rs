@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
+use crate::checkpoint::manifest::version_of;
+use crate::checkpoint::{Checkpoints, Failed, NoCheckpoint, Start};
+use crate::compaction::Compaction;
 use crate::epoch::Epoch;
-use crate::flush::Flush;
+use crate::flush::{Flush, Health};
 use crate::index::Index;
 use crate::log::Log;
 use crate::log::paging::Paging;
-use crate::options::{OpenError, Options};
+use crate::options::{Durability, OpenError, Options};
+use crate::recovery::{self, Recovered};
 use crate::segment::Segment;
 use crate::session::Session;
-use crate::shared::{Sessions, Shared};
+use crate::shared::{Sessions, Shared, Which};
 use crate::status::Status;
 use crate::storage::Storage;
 
@@ -18,38 +22,102 @@ use crate::storage::Storage;
 #[derive(Clone, Debug)]
 pub struct Store {
     shared: Arc<Shared>,
+    recovered: Option<Arc<Recovered>>,
 }
 
 impl Store {
-    /// Opens an empty store, which writes what its memory does not hold to `storage`, where
-    /// there must be no log yet.
+    /// Opens a store, which writes what its memory does not hold to `storage`. Without durability
+    /// there must be no log yet; with it, the store has what the newest whole checkpoint has.
     pub fn open(options: Options, storage: &mut dyn Storage) -> Result<Store, OpenError> {
         let is_stored = storage.exists();
         options.check(is_stored)?;
-        let files = storage.list().map_err(OpenError::Storage)?;
-        if let Some(file) = files.into_iter().find(|file| Segment::is_name(&file.name)) {
-            return Err(OpenError::NotEmpty(file.name));
-        }
-        let pages = options.memory / options.page;
-        let paging = is_stored.then(|| Paging::new(pages, options.mutable_fraction));
-        let memory = |bytes| move |error| OpenError::Memory { bytes, error };
-        let index = Index::new(options.buckets).map_err(memory(options.buckets * 64))?;
-        let log = Log::new(pages, options.page, options.log_limit, paging);
-        let log = log.map_err(memory(options.memory))?;
-        let sessions = options.sessions as usize;
-        let shared = Shared {
-            seed: options.seed,
-            id: options.id,
-            page: options.page,
-            segment: options.segment,
-            is_stored,
-            epoch: Epoch::new(sessions),
-            index,
-            log,
-            flush: Flush::new(),
-            sessions: Sessions::new(sessions),
+        let is_durable = options.durability == Durability::Checkpoint;
+        let options = Options { buckets: Index::buckets(options.buckets), ..options };
+        let (start, mut recovered) = match is_durable {
+            true => recovery::find(&options, storage)?,
+            false => {
+                expect_nothing(storage)?;
+                Default::default()
+            }
         };
-        Ok(Store { shared: Arc::new(shared) })
+        let (begin, tail) = (start.newest.begin, start.newest.tail);
+        let has_recovered = start.newest.version > 0;
+        let store = Store { shared: Arc::new(make(&options, is_stored, start)?), recovered: None };
+        if !has_recovered {
+            return Ok(store);
+        }
+        store.shared.log.resume(begin, tail);
+        store.shared.flush.resume(tail);
+        recovered.records = recovery::scan(&store.shared, begin, tail, storage)?;
+        Ok(Store { recovered: Some(Arc::new(recovered)), ..store })
+    }
+
+    /// Returns what was recovered when the store was opened.
+    pub fn recovered(&self) -> Option<&Recovered> {
+        self.recovered.as_deref()
+    }
+
+    /// Begins a checkpoint, and returns its version. Polls of sessions complete it: it is durable
+    /// when [`Store::durable`] has reached the version, or else is the one of [`Store::failure`].
+    /// Each session with pending operations must poll until then.
+    pub fn checkpoint(&self) -> Result<u64, NoCheckpoint> {
+        self.shared.begin_checkpoint()
+    }
+
+    /// The version of the newest checkpoint that is durable, or zero.
+    pub fn durable(&self) -> u64 {
+        self.shared.checkpoints.durable()
+    }
+
+    /// Asks for a compaction of all segments of the log that are written: polls do it, and
+    /// [`Store::compactions`] counts it when it has ended. Without being asked, the oldest segment is
+    /// compacted when the log has reached four fifths of its limit.
+    /// False if there is no storage.
+    pub fn compact(&self) -> bool {
+        if self.shared.is_stored {
+            self.shared.compaction.want();
+        }
+        self.shared.is_stored
+    }
+
+    /// The number of compactions that were completed.
+    pub fn compactions(&self) -> u64 {
+        self.shared.compaction.ended()
+    }
+
+    /// True while the log is compacted, or if that was asked for.
+    pub fn is_compacting(&self) -> bool {
+        self.shared.compaction.is_running() || self.shared.compaction.is_wanted()
+    }
+
+    /// The bytes of the log that are neither given up nor free.
+    pub fn log_bytes(&self) -> u64 {
+        self.shared.log.tail().saturating_sub(self.shared.log.borders().begin.get())
+    }
+
+    /// True if a write or a sync has failed: nothing is written any more.
+    pub fn has_storage_failed(&self) -> bool {
+        self.shared.flush.health() == Health::Failed
+    }
+
+    /// True if there can be checkpoints.
+    pub fn is_durable(&self) -> bool {
+        self.shared.is_durable
+    }
+
+    /// True from the beginning of a checkpoint to its end.
+    pub fn is_checkpointing(&self) -> bool {
+        self.shared.checkpoints.is_running()
+    }
+
+    /// True for the short time in which sessions change nothing, so that a checkpoint has its cut.
+    pub fn is_at_cut(&self) -> bool {
+        self.shared.checkpoints.state().is_crossing()
+    }
+
+    /// Returns the last checkpoint, if it was not completed.
+    pub fn failure(&self) -> Option<Failed> {
+        self.shared.checkpoints.failure()
     }
 
     #[cfg(all(test, not(shuttle)))]
@@ -57,8 +125,51 @@ impl Store {
         &self.shared
     }
 
-    /// Opens a session, or returns `Busy` if too many are open or this one is.
+    /// Opens a session, or returns `Busy` if too many are open or this one is. One that was recovered
+    /// goes on.
     pub fn session(&self, id: u64) -> Result<Session, Status> {
-        Session::open(Arc::clone(&self.shared), id)
+        Session::open(Arc::clone(&self.shared), id, Which::Any)
     }
+
+    /// Opens a session that was recovered, or returns `NotFound` if there is none with this id.
+    pub fn resume(&self, id: u64) -> Result<Session, Status> {
+        Session::open(Arc::clone(&self.shared), id, Which::Recovered)
+    }
+}
+
+/// Refuses a storage with files of a store.
+fn expect_nothing(storage: &mut dyn Storage) -> Result<(), OpenError> {
+    let files = storage.list().map_err(OpenError::Storage)?;
+    let is_used = |name: &str| Segment::is_name(name) || version_of(name).is_some();
+    match files.into_iter().find(|file| is_used(&file.name)) {
+        Some(file) => Err(OpenError::NotEmpty(file.name)),
+        None => Ok(()),
+    }
+}
+
+fn make(options: &Options, is_stored: bool, start: Start) -> Result<Shared, OpenError> {
+    let pages = options.memory / options.page;
+    let paging = is_stored.then(|| Paging::new(pages, options.mutable_fraction));
+    let memory = |bytes| move |error| OpenError::Memory { bytes, error };
+    let index = Index::new(options.buckets).map_err(memory(options.buckets * 64))?;
+    let log = Log::new(pages, options.page, options.log_limit, paging);
+    let log = log.map_err(memory(options.memory))?;
+    let sessions = options.sessions as usize;
+    Ok(Shared {
+        seed: options.seed,
+        // The blocks that were found are those of the store that has written them.
+        id: if start.newest.version > 0 { start.newest.store } else { options.id },
+        page: options.page,
+        segment: options.segment,
+        is_stored,
+        is_durable: is_stored && options.durability == Durability::Checkpoint,
+        buckets: options.buckets,
+        epoch: Epoch::new(sessions),
+        index,
+        log,
+        flush: Flush::new(),
+        sessions: Sessions::new(sessions, &start.newest.sessions),
+        checkpoints: Checkpoints::new(start),
+        compaction: Compaction::default(),
+    })
 }

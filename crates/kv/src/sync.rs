@@ -2,12 +2,12 @@
 
 #[cfg(not(shuttle))]
 pub(crate) use std::sync::{
-    Mutex,
+    Mutex, MutexGuard,
     atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
 };
 
 #[cfg(shuttle)]
 pub(crate) use shuttle::sync::{
-    Mutex,
+    Mutex, MutexGuard,
     atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
 };

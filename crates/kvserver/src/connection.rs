@@ -8,7 +8,7 @@ use wire::kv::{
 };
 
 use crate::bounds::{MOST_PENDING, MOST_SHARDS, MOST_WAITING};
-use crate::counts::{self, Counted};
+use crate::counts::Counted;
 use crate::desk::Desk;
 use crate::session::{Running, VIEW};
 use crate::sessions::Claim;
@@ -121,7 +121,9 @@ impl Connection {
         }
         let mut rest = bytes;
         loop {
-            if self.must_wait(unread + out.len()) {
+            let is_cut = !rest.is_empty() && desk.shared.store.is_at_cut();
+            desk.met_cut |= is_cut;
+            if is_cut || self.must_wait(unread + out.len()) {
                 self.waiting.extend_from_slice(rest);
                 return self.next();
             }
@@ -151,6 +153,7 @@ impl Connection {
         if let State::Open(session) = &mut self.state {
             session.go_on(&mut desk.scratch, &desk.shared.counts[desk.shard], out);
         }
+        desk.met_cut |= desk.shared.store.is_at_cut();
         if self.waiting.is_empty() || self.must_wait(unread + out.len()) {
             return self.next();
         }
@@ -230,11 +233,21 @@ fn handle(
             begin_session(state, hello, desk, out)
         }
         (State::Open(_), Body::Operate(Verb::Stats)) => {
-            let text = counts::document(&desk.shared.counts);
-            encode_report(&text, checksums_of(state), out);
+            report(state, &desk.shared.statistics(), out);
             Ok(())
         }
-        // The store has no checkpoint, compaction or growth by command yet.
+        (State::Open(_), Body::Operate(Verb::Checkpoint)) => match desk.shared.begin_checkpoint() {
+            Some(text) => {
+                report(state, &text, out);
+                Ok(())
+            }
+            None => refuse(Code::Unsupported, HEADER_BYTES as u32),
+        },
+        (State::Open(_), Body::Operate(Verb::Compact)) if desk.shared.store.compact() => {
+            report(state, "{\"schema\":\"benchwright.kv-compact/1\"}", out);
+            Ok(())
+        }
+        // The index grows by itself.
         (State::Open(_), Body::Operate(_)) => refuse(Code::Unsupported, HEADER_BYTES as u32),
         (State::Open(session), Body::RequestFixed(_) | Body::Request(_)) => {
             execute(session, frame, desk, out)
@@ -246,8 +259,12 @@ fn handle(
     }
 }
 
-fn checksums_of(state: &State) -> Checksums {
-    if let State::Open(session) = state { session.checksums } else { Checksums::On }
+/// Answers an operator.
+fn report(state: &mut State, text: &str, out: &mut Vec<u8>) {
+    if let State::Open(session) = state {
+        session.is_operators = true;
+        encode_report(text, session.checksums, out);
+    }
 }
 
 /// The shard with the fewest connections.
@@ -300,7 +317,10 @@ fn begin_session(
                 *state = State::Awaiting(hello);
                 return Ok(());
             }
-            Claim::Unknown => return refuse(Code::SessionUnknown),
+            Claim::Unknown => match recovered_session(id, desk) {
+                Some(session) => session,
+                None => return refuse(Code::SessionUnknown),
+            },
         },
     };
     let mut session = session;
@@ -319,6 +339,23 @@ fn new_session(desk: &mut Desk) -> Option<Box<Running>> {
     match desk.shared.store.session(id) {
         Ok(session) => {
             desk.counts().count(Counted::SessionsOpened, 1);
+            Some(Box::new(Running::new(session)))
+        }
+        Err(_) => {
+            desk.shared.sessions.end(id);
+            None
+        }
+    }
+}
+
+/// Returns a session that was recovered, and that no connection has resumed since.
+fn recovered_session(id: u64, desk: &mut Desk) -> Option<Box<Running>> {
+    if !desk.shared.sessions.begin(id, desk.shard) {
+        return None;
+    }
+    match desk.shared.store.resume(id) {
+        Ok(session) => {
+            desk.counts().count(Counted::SessionsResumed, 1);
             Some(Box::new(Running::new(session)))
         }
         Err(_) => {

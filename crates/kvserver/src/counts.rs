@@ -132,8 +132,21 @@ fn add(counter: &AtomicU64, number: u64) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(number), Ordering::Relaxed);
 }
 
-/// Returns a JSON object for each shard, and one for their sums.
-pub fn document(shards: &[Counts]) -> String {
+/// The state of the store that is shown with the counters.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StoreState {
+    /// The newest checkpoint that is durable, or zero.
+    pub(crate) durable: u64,
+    pub(crate) is_checkpointing: bool,
+    /// The version of the last checkpoint, if it was not completed, and why.
+    pub(crate) failed: Option<(u64, String)>,
+    pub(crate) log_bytes: u64,
+    pub(crate) compactions: u64,
+    pub(crate) is_compacting: bool,
+}
+
+/// Returns a JSON object for each shard, one for their sums, and one for the store.
+pub(crate) fn document(shards: &[Counts], store: &StoreState) -> String {
     let mut text = "{\"schema\":\"benchwright.kv-stats/1\",\"total\":".to_owned();
     write_object(shards, &mut text);
     text.push_str(",\"shards\":[");
@@ -141,8 +154,28 @@ pub fn document(shards: &[Counts]) -> String {
         text.push_str(if index == 0 { "" } else { "," });
         write_object(std::slice::from_ref(shard), &mut text);
     }
-    text.push_str("]}");
+    text.push_str("],\"checkpoint\":");
+    write_checkpoint(store, &mut text);
+    let StoreState { log_bytes, compactions, is_compacting, .. } = store;
+    let written = write!(
+        text,
+        ",\"log\":{{\"bytes\":{log_bytes},\"compactions\":{compactions},\"compacting\":{is_compacting}}}}}"
+    );
+    written.expect("a string takes all");
     text
+}
+
+fn write_checkpoint(store: &StoreState, text: &mut String) {
+    let StoreState { durable, is_checkpointing, failed, .. } = store;
+    let failed = failed.as_ref().map_or("null".to_owned(), |(version, why)| {
+        let why: String = why.chars().filter(|c| !c.is_control() && !"\"\\".contains(*c)).collect();
+        format!("{{\"version\":{version},\"why\":\"{why}\"}}")
+    });
+    let written = write!(
+        text,
+        "{{\"durable\":{durable},\"running\":{is_checkpointing},\"failed\":{failed}}}"
+    );
+    written.expect("a string takes all");
 }
 
 fn write_object(shards: &[Counts], text: &mut String) {

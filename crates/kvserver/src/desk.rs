@@ -1,12 +1,13 @@
 //! The state that the connections of a shard share.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread;
 
-use kv::Store;
+use kv::{NoCheckpoint, Store};
 use wire::kv::{Hello, Range, SLICES, Welcome};
 
-use crate::counts::Counts;
+use crate::counts::{self, Counts};
 use crate::session::{Running, Scratch, VIEW};
 use crate::sessions::{Sessions, Use};
 use crate::token::Token;
@@ -24,6 +25,31 @@ pub(crate) struct Shared {
     pub(crate) is_used: AtomicBool,
     /// The position in the first client's list of servers, and its length.
     pub(crate) position: Mutex<Option<(u16, u16)>>,
+    /// The shards that have ended their connections.
+    pub(crate) ended: AtomicUsize,
+    pub(crate) last: Mutex<Last>,
+}
+
+/// The checkpoint that a server ends with.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum Last {
+    #[default]
+    Wanted,
+    Running(u64),
+    Over,
+}
+
+/// Notes that a shard has ended its connections, or itself.
+pub(crate) struct Ended(pub(crate) Arc<Shared>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            // The sessions of this shard never cross: there is no cut.
+            *self.0.last() = Last::Over;
+        }
+        self.0.ended.fetch_add(1, Ordering::SeqCst);
+    }
 }
 
 impl Shared {
@@ -37,6 +63,57 @@ impl Shared {
         }
         first.is_none_or(|first| first == position)
     }
+
+    /// Begins the last checkpoint once all shards have ended their connections. Returns true when
+    /// there is nothing to wait for any more.
+    pub(crate) fn last_checkpoint_is_over(&self) -> bool {
+        let all_have_ended = self.ended.load(Ordering::SeqCst) >= self.counts.len();
+        let mut last = self.last();
+        if !self.store.is_durable() {
+            *last = Last::Over;
+        }
+        match *last {
+            Last::Wanted if all_have_ended => match self.store.checkpoint() {
+                Ok(version) => *last = Last::Running(version),
+                // Its cut may be older than the last operations.
+                Err(NoCheckpoint::Running(_)) => {}
+                Err(_) => *last = Last::Over,
+            },
+            Last::Running(_) if !self.store.is_checkpointing() => *last = Last::Over,
+            Last::Wanted | Last::Running(_) | Last::Over => {}
+        }
+        *last == Last::Over
+    }
+
+    fn last(&self) -> MutexGuard<'_, Last> {
+        self.last.lock().expect("no thread panics while it holds the lock")
+    }
+
+    /// Begins a checkpoint, and returns a JSON document with its version, or with the version of the
+    /// one that is running.
+    pub(crate) fn begin_checkpoint(&self) -> Option<String> {
+        match self.store.checkpoint() {
+            Ok(version) | Err(NoCheckpoint::Running(version)) => Some(format!(
+                "{{\"schema\":\"benchwright.kv-checkpoint/1\",\"version\":{version}}}"
+            )),
+            Err(NoCheckpoint::NotDurable | NoCheckpoint::StorageFailed) => None,
+        }
+    }
+
+    /// The figures of all shards and of the store, as a JSON document.
+    pub(crate) fn statistics(&self) -> String {
+        let failed = self.store.failure();
+        let failed = failed.map(|failed| (failed.version, failed.why));
+        let store = counts::StoreState {
+            durable: self.store.durable(),
+            is_checkpointing: self.store.is_checkpointing(),
+            failed,
+            log_bytes: self.store.log_bytes(),
+            compactions: self.store.compactions(),
+            is_compacting: self.store.is_compacting(),
+        };
+        counts::document(&self.counts, &store)
+    }
 }
 
 /// A shard's own part.
@@ -49,6 +126,8 @@ pub(crate) struct Desk {
     pub(crate) wanted: Vec<Use>,
     /// Random numbers: ids of sessions and nonces.
     pub(crate) random: fn() -> u64,
+    /// A batch waits for the cut of a checkpoint.
+    pub(crate) met_cut: bool,
 }
 
 impl Desk {
@@ -76,6 +155,7 @@ impl Desk {
         nonce: [u8; 16],
         out: &mut Vec<u8>,
     ) {
+        let (through, except) = session.map(Running::durable).unwrap_or_default();
         let welcome = Welcome {
             version: wire::kv::VERSION,
             checksums: hello.checksums,
@@ -86,11 +166,11 @@ impl Desk {
             seed: self.shared.seed,
             session: session.map_or(0, Running::id),
             executed: session.map_or(0, Running::executed),
-            through: 0,
+            through,
             nonce,
             owners: Default::default(),
             except: Default::default(),
         };
-        wire::kv::encode_welcome(VIEW, &welcome, &self.owners(), &[], out);
+        wire::kv::encode_welcome(VIEW, &welcome, &self.owners(), &except, out);
     }
 }

@@ -12,7 +12,7 @@ use kv::storage::Folder;
 use net::{Epoll, Files, Io, Timer, process};
 
 use crate::bounds::{MOST_HELD, MOST_KEPT_IDLE, SHARD_BUFFERS};
-use crate::counts::{self, Counts};
+use crate::counts::Counts;
 use crate::desk::{Desk, Shared};
 use crate::session::Scratch;
 use crate::sessions::Sessions;
@@ -75,6 +75,8 @@ impl Server {
             counts: (0..shards).map(|_| Default::default()).collect(),
             is_used: AtomicBool::new(false),
             position: Default::default(),
+            ended: Default::default(),
+            last: Default::default(),
         });
         let stop = Arc::new(AtomicBool::new(false));
         let mut server =
@@ -88,7 +90,7 @@ impl Server {
             let shared = server.shared.clone();
             let (scratch, wanted, random) =
                 (Scratch::new(), Vec::new(), process::entropy as fn() -> u64);
-            let desk = Desk { shared, shard, scratch, wanted, random };
+            let desk = Desk { shared, shard, scratch, wanted, random, met_cut: false };
             let listener = (shard == 0).then_some(listener.id);
             let shard = Shard::new(io, listener, files, desk, server.mailboxes.clone());
             let stop = server.stop.clone();
@@ -109,7 +111,19 @@ impl Server {
 
     /// The figures of all shards, as a JSON document.
     pub fn statistics(&self) -> String {
-        counts::document(&self.shared.counts)
+        self.shared.statistics()
+    }
+
+    /// Begins a checkpoint, unless one is running.
+    pub fn checkpoint(&self) {
+        if self.shared.store.checkpoint().is_ok() {
+            self.mailboxes.iter().for_each(Mailbox::wake);
+        }
+    }
+
+    #[cfg(test)]
+    fn store(&self) -> &Store {
+        &self.shared.store
     }
 
     /// True if a shard has ended though it was not asked to.
@@ -117,7 +131,8 @@ impl Server {
         self.threads.iter().any(JoinHandle::is_finished)
     }
 
-    /// Stops accepting, answers what was read, and ends all shards. Returns false if one of them had
+    /// Stops accepting, answers what was read, takes a checkpoint if the store is durable, and ends all
+    /// shards. Returns false if one of them had
     /// panicked.
     pub fn end(mut self) -> bool {
         self.stop_all()

@@ -12,6 +12,9 @@ use wire::kv::{
 use crate::bounds::{MOST_KEPT, MOST_WAITING};
 use crate::counts::{Counted, Counts};
 
+#[cfg(test)]
+mod tests;
+
 /// The view of a server that owns all slices.
 pub(crate) const VIEW: u32 = 1;
 /// The most operations on values of any length that are handed to the store at once.
@@ -69,6 +72,8 @@ pub(crate) struct Running {
     /// The operations whose results follow.
     pub(crate) pending: usize,
     rest: Option<Rest>,
+    /// It is an operator's: if it executes nothing, nobody resumes it.
+    pub(crate) is_operators: bool,
 }
 
 /// A batch that was executed, with its replies.
@@ -84,11 +89,23 @@ struct Kept {
     is_gone: bool,
 }
 
-/// The part of a batch that waits until the replies to the part before it have left.
+/// The part of a batch that waits.
 #[derive(Debug)]
-struct Rest {
-    bytes: Vec<u8>,
+enum Rest {
+    /// The replies to the part before it must leave first.
+    Sized { bytes: Vec<u8>, serial: u64 },
+    /// A checkpoint makes its cut.
+    Fixed(Box<FixedRest>),
+}
+
+/// A batch of which a part was executed, and which has one reply.
+#[derive(Debug)]
+struct FixedRest {
     serial: u64,
+    opcodes: Vec<u8>,
+    ops: Vec<FixedOp>,
+    statuses: Vec<u8>,
+    values: Vec<u8>,
 }
 
 impl Running {
@@ -102,6 +119,7 @@ impl Running {
             kept_bytes: 0,
             pending: 0,
             rest: None,
+            is_operators: false,
         }
     }
 
@@ -120,9 +138,23 @@ impl Running {
         self.store.next_serial()
     }
 
+    /// The operations that survive a crash: all up to a serial, but these.
+    pub(crate) fn durable(&self) -> (u64, Vec<u64>) {
+        let kv::Durable { through, except } = self.store.durable();
+        // The store counts from 0.
+        (through, except.into_iter().map(|serial| serial + 1).collect())
+    }
+
     /// The bytes that it holds.
     pub(crate) fn held(&self) -> usize {
-        self.kept_bytes + self.rest.as_ref().map_or(0, |rest| rest.bytes.len())
+        let rest = match &self.rest {
+            None => 0,
+            Some(Rest::Sized { bytes, .. }) => bytes.len(),
+            Some(Rest::Fixed(rest)) => {
+                rest.ops.len() * size_of::<FixedOp>() + rest.statuses.len() + rest.values.len()
+            }
+        };
+        self.kept_bytes + rest
     }
 
     pub(crate) fn has_rest(&self) -> bool {
@@ -188,15 +220,52 @@ impl Running {
             FixedOp { code, key, argument: argument.unwrap_or(0) }
         }));
         let executed = self.store.batch_fixed(ops, fixed);
-        assert_eq!(executed, ops.len(), "replies without a limit hold the largest batch");
         statuses.clear();
         statuses.extend(fixed.statuses().iter().map(|status| *status as u8));
-        counts.count_batch(batch.opcodes, statuses);
+        counts.count_batch(&batch.opcodes[..executed], statuses);
         self.pending += statuses.iter().filter(|status| **status == Status::Pending as u8).count();
+        self.begin_to_keep(header.serial, header.count);
+        if executed < ops.len() {
+            self.rest = Some(Rest::Fixed(Box::new(FixedRest {
+                serial: header.serial,
+                opcodes: batch.opcodes[executed..].to_vec(),
+                ops: ops[executed..].to_vec(),
+                statuses: statuses.clone(),
+                values: fixed.bytes().to_vec(),
+            })));
+            return;
+        }
         let start = out.len();
         let at = (VIEW, header.serial);
         encode_reply_fixed(at, statuses, fixed.bytes(), self.checksums, out);
-        self.begin_to_keep(header.serial, header.count);
+        self.keep(&out[start..]);
+    }
+
+    /// Goes on with a batch of which a part was executed before the cut of a checkpoint.
+    fn go_on_fixed(
+        &mut self,
+        rest: Box<FixedRest>,
+        scratch: &mut Scratch,
+        counts: &Counts,
+        out: &mut Vec<u8>,
+    ) {
+        let mut rest = rest;
+        let executed = self.store.batch_fixed(&rest.ops, &mut scratch.fixed);
+        let first = rest.statuses.len();
+        rest.statuses.extend(scratch.fixed.statuses().iter().map(|status| *status as u8));
+        rest.values.extend_from_slice(scratch.fixed.bytes());
+        let statuses = &rest.statuses[first..];
+        counts.count_batch(&rest.opcodes[..executed], statuses);
+        self.pending += statuses.iter().filter(|status| **status == Status::Pending as u8).count();
+        rest.opcodes.drain(..executed);
+        rest.ops.drain(..executed);
+        if !rest.ops.is_empty() {
+            self.rest = Some(Rest::Fixed(rest));
+            return;
+        }
+        let start = out.len();
+        let at = (VIEW, rest.serial);
+        encode_reply_fixed(at, &rest.statuses, &rest.values, self.checksums, out);
         self.keep(&out[start..]);
     }
 
@@ -215,26 +284,34 @@ impl Running {
         self.run(&mut items, header.serial, MOST_WAITING, scratch, counts, out);
         if !items.rest().is_empty() {
             let bytes = items.rest().to_vec();
-            self.rest = Some(Rest { bytes, serial: self.executed() + 1 });
+            self.rest = Some(Rest::Sized { bytes, serial: self.executed() + 1 });
         }
     }
 
-    /// Goes on with a batch whose replies had to wait.
+    /// Goes on with a batch of which a part had to wait.
     pub(crate) fn go_on(&mut self, scratch: &mut Scratch, counts: &Counts, out: &mut Vec<u8>) {
-        let Some(rest) = self.rest.take() else { return };
-        let mut items = Items::rest_of(&rest.bytes);
-        self.run(&mut items, rest.serial, MOST_WAITING, scratch, counts, out);
-        if !items.rest().is_empty() {
-            let bytes = items.rest().to_vec();
-            self.rest = Some(Rest { bytes, serial: self.executed() + 1 });
+        match self.rest.take() {
+            None => {}
+            Some(Rest::Fixed(rest)) => self.go_on_fixed(rest, scratch, counts, out),
+            Some(Rest::Sized { bytes, serial }) => {
+                let mut items = Items::rest_of(&bytes);
+                self.run(&mut items, serial, MOST_WAITING, scratch, counts, out);
+                if !items.rest().is_empty() {
+                    let bytes = items.rest().to_vec();
+                    self.rest = Some(Rest::Sized { bytes, serial: self.executed() + 1 });
+                }
+            }
         }
     }
 
-    /// Ends a batch of a connection that is gone: a batch is executed as a whole or not at all. Its
-    /// replies are kept as far as they go.
+    /// Goes on with a batch of a connection that is gone: a batch is executed as a whole or not at
+    /// all. Its replies are kept as far as they go. Call it until nothing is left: the cut of a
+    /// checkpoint may stop it.
     pub(crate) fn finish_rest(&mut self, scratch: &mut Scratch, counts: &Counts) {
         let mut out = Vec::new();
-        while self.has_rest() {
+        let mut executed = None;
+        while self.has_rest() && executed != Some(self.executed()) {
+            executed = Some(self.executed());
             out.clear();
             self.go_on(scratch, counts, &mut out);
         }
@@ -277,6 +354,10 @@ impl Running {
             if executed < taken {
                 *items = before;
                 items.by_ref().take(executed).for_each(drop);
+            }
+            if executed == 0 {
+                // A checkpoint makes its cut.
+                break;
             }
         }
         reply.finish(out);

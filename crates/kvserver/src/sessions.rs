@@ -91,6 +91,12 @@ impl Sessions {
         while MOST_KEPT_IDLE < table.held && table.forget_oldest() {}
     }
 
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        let table = self.lock();
+        table.used.len() + table.idle.len()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.0.lock().expect("no thread panics while it holds the lock")
     }

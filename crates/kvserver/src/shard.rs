@@ -12,7 +12,7 @@ use wire::kv::Code;
 use crate::bounds::{ENDING, FAREWELL, GREETING, MOST_CONNECTIONS, MOST_HELD, STALLED};
 use crate::connection::{Connection, Next};
 use crate::counts::Counted;
-use crate::desk::Desk;
+use crate::desk::{Desk, Ended};
 use crate::session::Running;
 use crate::sessions::Use;
 
@@ -81,6 +81,8 @@ pub(crate) struct Shard {
     /// The replies that are being written.
     out: Vec<u8>,
     next_tick: Instant,
+    /// The newest checkpoint that the connections were told of.
+    told: u64,
 }
 
 /// A connection, and what the shard knows of it.
@@ -122,19 +124,36 @@ impl Shard {
             held: 0,
             out: Vec::new(),
             next_tick: Instant::default(),
+            told: 0,
         }
     }
 
-    /// Serves until `stop`; then answers what was read, and ends.
+    /// Serves until `stop`; then answers what was read, takes part in the last checkpoint, and ends.
     pub(crate) fn serve(mut self, stop: &AtomicBool) {
+        let ended = Ended(self.desk.shared.clone());
         while !stop.load(Ordering::Relaxed) {
             self.turn();
         }
         self.end();
+        drop(ended);
+        self.end_with_checkpoint();
+    }
+
+    /// Takes part in a last checkpoint of everything, if the store has any.
+    fn end_with_checkpoint(&mut self) {
+        let shared = self.desk.shared.clone();
+        while !shared.last_checkpoint_is_over() {
+            let now = self.io.now();
+            self.complete(now);
+            self.io.wait(now + SOON);
+            // Nothing is read any more.
+            while self.io.next_event().is_some() {}
+        }
     }
 
     fn turn(&mut self) {
-        let is_pending = !self.pending.is_empty() || !self.draining.is_empty();
+        let is_cut = std::mem::take(&mut self.desk.met_cut) || self.desk.shared.store.is_at_cut();
+        let is_pending = is_cut || !self.pending.is_empty() || !self.draining.is_empty();
         let longest = if is_pending { SOON } else { TICK };
         let now = self.io.now();
         let now = self.io.wait(now + longest);
@@ -143,6 +162,7 @@ impl Shard {
         self.complete(now);
         self.go_on(now);
         self.send_wishes();
+        self.tell_durable(now);
         if self.next_tick <= now {
             self.next_tick = now + TICK;
             self.expire(now);
@@ -315,9 +335,12 @@ impl Shard {
     fn part(&mut self, session: Option<Box<Running>>) {
         let Some(mut session) = session else { return };
         session.finish_rest(&mut self.desk.scratch, &self.desk.shared.counts[self.desk.shard]);
-        match session.pending {
-            0 => self.desk.shared.sessions.park(session),
-            _ => self.draining.push(session),
+        if session.pending > 0 || session.has_rest() {
+            self.draining.push(session);
+        } else if session.is_operators && session.executed() == 0 {
+            self.desk.shared.sessions.end(session.id());
+        } else {
+            self.desk.shared.sessions.park(session);
         }
     }
 
@@ -372,6 +395,25 @@ impl Shard {
         }
     }
 
+    /// Tells each session what survives a crash, once a checkpoint is durable.
+    fn tell_durable(&mut self, now: Instant) {
+        let durable = self.desk.shared.store.durable();
+        if std::mem::replace(&mut self.told, durable) == durable {
+            return;
+        }
+        for index in 0..self.peers.len() {
+            let Some(peer) = self.peers[index].as_mut().filter(|peer| peer.refused.is_none())
+            else {
+                continue;
+            };
+            if let Some(session) = peer.connection.session() {
+                let (through, except) = session.durable();
+                wire::kv::encode_durable(through, &except, session.checksums, &mut self.out);
+                self.settle(ConnectionId(index as u32), Next::Continue, now);
+            }
+        }
+    }
+
     /// Asks other shards for the sessions that connections of this one wait for.
     fn send_wishes(&mut self) {
         for used in self.desk.wanted.drain(..) {
@@ -410,7 +452,8 @@ impl Shard {
                 session.poll(storage, scratch, &shared.counts[*shard], &mut self.out);
             });
             self.out.clear();
-            if session.pending == 0 {
+            session.finish_rest(scratch, &shared.counts[*shard]);
+            if session.pending == 0 && !session.has_rest() {
                 let session = self.draining.swap_remove(place);
                 self.desk.shared.sessions.park(session);
             }

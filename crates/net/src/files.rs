@@ -107,6 +107,11 @@ pub trait Files: Io {
     /// may exist again.
     fn remove(&mut self, folder: FolderId, name: &str, token: u64);
 
+    /// Begins to rename a file of a folder, as [`Files::begin`]; a file that has the name already is
+    /// replaced. Its completion says that the new name is durable. After a crash before that, the
+    /// file has one of the names, or both.
+    fn rename(&mut self, folder: FolderId, from: &str, to: &str, token: u64);
+
     /// Returns the next completion.
     fn next_completion(&mut self) -> Option<Completion>;
 }
@@ -179,6 +184,14 @@ impl<I: WithCalls> Files for I {
     fn remove(&mut self, folder: FolderId, name: &str, token: u64) {
         let calls = open_calls(self);
         match calls.handles().removal(folder, name, token) {
+            Ok(running) => calls.begin(running),
+            Err(error) => calls.fail(token, error),
+        }
+    }
+
+    fn rename(&mut self, folder: FolderId, from: &str, to: &str, token: u64) {
+        let calls = open_calls(self);
+        match calls.handles().renaming(folder, [from, to], token) {
             Ok(running) => calls.begin(running),
             Err(error) => calls.fail(token, error),
         }

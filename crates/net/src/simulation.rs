@@ -417,6 +417,10 @@ impl<P: Peer> Files for Simulation<P> {
         self.disk.remove(folder, name, token, self.now);
     }
 
+    fn rename(&mut self, folder: FolderId, from: &str, to: &str, token: u64) {
+        self.disk.rename(folder, [from, to], token, self.now);
+    }
+
     fn next_completion(&mut self) -> Option<Completion> {
         self.disk.next_completion()
     }

@@ -228,6 +228,13 @@ impl Files for Sockets {
         }
     }
 
+    fn rename(&mut self, folder: FolderId, from: &str, to: &str, token: u64) {
+        match self {
+            Sockets::Epoll(io) => io.rename(folder, from, to, token),
+            Sockets::Uring(io) => io.rename(folder, from, to, token),
+        }
+    }
+
     fn next_completion(&mut self) -> Option<Completion> {
         match self {
             Sockets::Epoll(io) => io.next_completion(),

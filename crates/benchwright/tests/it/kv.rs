@@ -197,6 +197,41 @@ fn two_servers_have_each_key_once() {
 }
 
 #[test]
+fn a_killed_server_is_started_again_with_its_newest_checkpoint() {
+    let scratch = Scratch::new();
+    let start = || {
+        let mut command = scratch.benchwright();
+        command.args(["kv", "serve", "--ip", "127.0.0.1:0", "--threads", "1"]);
+        Server::start(command.args(["--memory", "64MiB", "--checkpoint-every", "1h"]))
+    };
+    let address = |server: &Server| server.url.split(' ').next().unwrap().to_owned();
+    let run = |arguments: &[&str]| run_while(scratch.benchwright().args(arguments), |_| {});
+    let server = start();
+    assert!(server.url.ends_with(" recovered=none"), "{}", server.url);
+    let at = address(&server);
+    let filled = run(&["ycsb", "bench", "--servers", &at, "--keys", "20k", "--phase", "fill"]);
+    assert_eq!(filled.code, 0, "{}", filled.stderr);
+    let told = run(&["kv", "checkpoint", &at]);
+    assert_eq!((told.code, &told.stdout[..]), (0, "checkpoint 1 is durable\n"), "{}", told.stderr);
+    signal(server.pid(), "KILL");
+    server.ended();
+
+    let server = start();
+    assert!(server.url.ends_with(" recovered=1"), "{}", server.url);
+    let compacted = run(&["kv", "compact", &address(&server)]);
+    assert!(compacted.stdout.starts_with("the log has "), "{}", compacted.stderr);
+    assert_eq!(server.end(), "");
+    let log =
+        std::fs::read_to_string(scratch.path().join("logs/server/latest/server1.log")).unwrap();
+    let recovered = ":: Recovered checkpoint 1: 20000 records, ";
+    assert!(log.contains(recovered) && log.contains("Checkpoint 2 has everything\n"), "{log}");
+
+    let server = start();
+    assert!(server.url.ends_with(" recovered=2"), "{}", server.url);
+    assert_eq!(server.end(), "");
+}
+
+#[test]
 fn a_client_without_a_server_says_what_to_start() {
     let scratch = Scratch::new();
     let server = format!("127.0.0.1:{}", crate::support::free_port());

@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 
 use console::output::{Exit, Failure};
 
-use self::operator::Stats;
+use self::operator::Operate;
 use self::serve::Serve;
 
 #[derive(Args, Debug)]
@@ -24,12 +24,18 @@ enum Verb {
     /// Serve a key-value store over TCP
     Serve(Box<Serve>),
     /// Show what a server has done: operations by kind and status, connections, bounds reached
-    Stats(Stats),
+    Stats(Operate),
+    /// Take a checkpoint of a server, and wait until it is durable
+    Checkpoint(Operate),
+    /// Compact the log of a server: what newer records replace is given up
+    Compact(Operate),
 }
 
 pub(crate) fn kv(arguments: &Kv) -> Result<Exit, Failure> {
     match &arguments.verb {
         Verb::Serve(arguments) => serve::serve(arguments),
         Verb::Stats(arguments) => operator::stats(arguments),
+        Verb::Checkpoint(arguments) => operator::checkpoint(arguments),
+        Verb::Compact(arguments) => operator::compact(arguments),
     }
 }

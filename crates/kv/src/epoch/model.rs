@@ -14,7 +14,7 @@ fn model_of_a_session_while_something_is_replaced_and_freed() {
     shuttle::check_random(
         || {
             let epoch = Arc::new(Epoch::new(1));
-            epoch.open(0);
+            epoch.open(0, 0);
             let (replaced, freed) =
                 (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
             let session = {

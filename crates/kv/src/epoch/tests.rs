@@ -2,7 +2,7 @@ use super::{Epoch, MOST_ACTIONS};
 
 fn epoch<A>(slots: usize) -> Epoch<A> {
     let epoch = Epoch::new(slots);
-    epoch.open(slots - 1);
+    epoch.open(slots - 1, 0);
     epoch
 }
 

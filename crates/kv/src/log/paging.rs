@@ -78,7 +78,7 @@ impl Log {
     }
 
     /// The end of the pages that have a place in the memory with this Head.
-    fn writable_with(&self, head: u64) -> u64 {
+    pub(super) fn writable_with(&self, head: u64) -> u64 {
         (head & !(self.page - 1)) + self.in_memory
     }
 }

@@ -79,6 +79,26 @@ impl Regions {
         exchange(&self.shared.read_only, from, to)
     }
 
+    /// Begins with a log of which all is in the storage.
+    pub(super) fn resume(&self, begin: u64, tail: u64) {
+        let Shared { begin: first, head, safe_read_only, read_only } = &self.shared;
+        first.store(begin.max(FIRST), Ordering::Release);
+        for border in [head, safe_read_only, read_only] {
+            border.store(tail.max(FIRST), Ordering::Release);
+        }
+        self.tail.0.store(tail, Ordering::Release);
+    }
+
+    pub(super) fn move_begin(&self, to: u64) {
+        self.shared.begin.fetch_max(to, Ordering::AcqRel);
+    }
+
+    /// Makes all before an address read-only at once. No session may be changing a record.
+    pub(super) fn end_mutable(&self, at: u64) {
+        self.shared.read_only.fetch_max(at, Ordering::AcqRel);
+        self.shared.safe_read_only.fetch_max(at, Ordering::AcqRel);
+    }
+
     pub(super) fn move_safe_read_only(&self, to: Address) {
         self.shared.safe_read_only.fetch_max(to.get(), Ordering::AcqRel);
     }

@@ -74,6 +74,18 @@ pub(crate) fn record_at(blocks: &[u8], address: Address) -> Result<Stored<'_>, C
     blocks.get((address.get() % BLOCK) as usize..).and_then(Stored::at).ok_or(Corrupt)
 }
 
+/// Returns the records of checked blocks at this address, but those that never were part of a chain.
+pub(crate) fn records(blocks: &[u8], address: u64) -> impl Iterator<Item = (Address, Stored<'_>)> {
+    let mut at = HEADER as usize;
+    let next = move || {
+        let size = Layout::of(blocks.get(at..)?)?.size() as usize;
+        let found = (Address::new(address + at as u64), Stored::at(&blocks[at..])?);
+        at += size;
+        Some(found)
+    };
+    std::iter::from_fn(next).filter(|(_, record)| !record.info.is_invalid())
+}
+
 fn checksum(blocks: &[u8], store: u64) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&store.to_le_bytes()), &blocks[4..])
 }

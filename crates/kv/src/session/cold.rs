@@ -4,8 +4,11 @@
 use net::{Completion, Operation};
 
 use crate::address::Address;
+use crate::checkpoint;
+use crate::compaction;
 use crate::log::BLOCK;
 use crate::log::stored::{Corrupt, check, length_of_run, record_at};
+use crate::segment::Segment;
 use crate::shared::Shared;
 use crate::storage::Storage;
 
@@ -35,12 +38,14 @@ pub(super) struct Cold {
     spare: Vec<Vec<u8>>,
     /// Buffers of whole pages.
     spare_pages: Vec<Vec<u8>>,
+    /// Segments before this one are closed: they are removed, or will be.
+    first_segment: u64,
 }
 
 /// The next step of a search in the storage.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Next<'a> {
-    Found(&'a [u8]),
+    Found(&'a [u8], Address),
     Absent,
     /// The record at this address is next.
     Record(Address),
@@ -51,7 +56,8 @@ enum Next<'a> {
 impl Cold {
     pub(super) fn new(owner: u64) -> Cold {
         let (spare, spare_pages) = (Vec::new(), Vec::new());
-        Cold { tokens: owner << NUMBER_BITS, reading: 0, spare, spare_pages }
+        let tokens = owner << NUMBER_BITS;
+        Cold { tokens, reading: 0, spare, spare_pages, first_segment: 0 }
     }
 
     /// Takes what the storage has completed.
@@ -71,6 +77,10 @@ impl Cold {
         while let Some(completion) = storage.next_completion() {
             if completion.token & WRITE != 0 {
                 self.written(shared, completion);
+            } else if completion.token & checkpoint::TOKEN != 0 {
+                shared.end_step(completion, storage);
+            } else if completion.token & compaction::TOKEN != 0 {
+                shared.compaction.keep(completion);
             } else if is_own(completion.token) {
                 self.read(shared, completion, waiting);
             } else if shared.is_open(completion.token >> NUMBER_BITS) {
@@ -86,10 +96,17 @@ impl Cold {
         storage: &mut dyn Storage,
         waiting: &mut Waiting,
     ) {
+        let begin = shared.log.borders().begin;
+        self.close_old(begin, shared, storage);
         while self.reading < MOST_READS
             && storage.room() > 0
             && let Some((number, at)) = waiting.next_cold()
         {
+            if at < begin {
+                // What it was to find has a copy by now, which the next search finds.
+                waiting.found(number, None, Address::NONE);
+                continue;
+            }
             let length = waiting.get(number).length_to_read.max(BLOCK as usize);
             let (segment, offset) = shared.place(at.get() & !(BLOCK - 1));
             let Ok(file) = storage.file(segment.as_str()) else {
@@ -104,6 +121,15 @@ impl Cold {
                 self.tokens | number as u64,
             );
             self.reading += 1;
+        }
+    }
+
+    /// Closes the segments before Begin, so that their space is free once they are removed.
+    fn close_old(&mut self, begin: Address, shared: &Shared, storage: &mut dyn Storage) {
+        let first = begin.get() / shared.segment;
+        if self.first_segment < first {
+            self.first_segment = first;
+            storage.close_before(Segment::new(first).as_str());
         }
     }
 
@@ -141,10 +167,16 @@ impl Cold {
         let Completion { result, buffer, .. } = completion;
         let op = waiting.get(number);
         let is_whole = result.is_ok_and(|length| length == buffer.len());
+        if op.at() < shared.log.borders().begin {
+            // The file may be gone.
+            waiting.found(number, None, Address::NONE);
+            self.spare.push(buffer);
+            return;
+        }
         let next = if is_whole { search(&buffer, op.key(), op.at(), shared) } else { Err(Corrupt) };
         match next {
-            Ok(Next::Found(value)) => waiting.found(number, Some(value)),
-            Ok(Next::Absent) => waiting.found(number, None),
+            Ok(Next::Found(value, at)) => waiting.found(number, Some(value), at),
+            Ok(Next::Absent) => waiting.found(number, None, Address::NONE),
             Ok(Next::Record(at)) => waiting.read_on(number, at, 0),
             Ok(Next::Longer(length)) => {
                 let at = op.at();
@@ -181,7 +213,7 @@ fn search<'a>(
         if record.key == key && !record.info.is_invalid() {
             return Ok(match record.info.is_tombstone() {
                 true => Next::Absent,
-                false => Next::Found(record.value),
+                false => Next::Found(record.value, at),
             });
         }
         let previous = record.info.previous();

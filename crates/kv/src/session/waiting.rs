@@ -11,6 +11,9 @@ use crate::status::Status;
 /// The most operations of a session that wait.
 pub(super) const MOST: usize = 4096;
 
+/// The serial of an operation that does not wait any more.
+const ENDED: u64 = u64::MAX;
+
 /// The operations that wait.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
@@ -36,6 +39,16 @@ impl Waiting {
         self.ops.len() - self.free.len()
     }
 
+    /// True if so many more operations may wait.
+    pub(super) fn has_room_for(&self, more: usize) -> bool {
+        self.len() + more <= MOST
+    }
+
+    /// Returns the serials of all that wait.
+    pub(super) fn serials(&self) -> impl Iterator<Item = u64> {
+        self.ops.iter().map(|op| op.serial).filter(|serial| *serial != ENDED)
+    }
+
     /// Keeps a copy of an operation, unless too many wait.
     pub(super) fn keep(&mut self, serial: u64, op: &Op<'_>, reason: Reason) -> Status {
         if self.len() == MOST {
@@ -48,6 +61,15 @@ impl Waiting {
         self.ops[number].become_copy(serial, op);
         self.wait(number, reason);
         Status::Pending
+    }
+
+    /// Keeps a record that is to be copied if it is the newest of its key.
+    pub(super) fn keep_copy(&mut self, serial: u64, key: &[u8], at: Address) {
+        let kept = self.keep(serial, &Op::Read { key }, Reason::Others);
+        debug_assert_eq!(kept, Status::Pending, "compaction has few copies at a time");
+        if let Some(number) = self.ready.back() {
+            self.ops[*number].copied = at;
+        }
     }
 
     /// Lets an operation wait again.
@@ -91,8 +113,9 @@ impl Waiting {
     }
 
     /// The search in the storage has ended.
-    pub(super) fn found(&mut self, number: usize, value: Option<&[u8]>) {
+    pub(super) fn found(&mut self, number: usize, value: Option<&[u8]>, at: Address) {
         let op = &mut self.ops[number];
+        op.found_at = at;
         op.search = if value.is_some() { Search::Value } else { Search::Absent };
         op.value.clear();
         op.value.extend_from_slice(value.unwrap_or_default());
@@ -106,6 +129,7 @@ impl Waiting {
     }
 
     pub(super) fn end(&mut self, number: usize) {
+        self.ops[number].serial = ENDED;
         self.free.push(number);
     }
 }
@@ -125,6 +149,10 @@ pub(super) struct OwnedOp {
     pub(super) length_to_read: usize,
     search: Search,
     value: Vec<u8>,
+    found_at: Address,
+    /// The record that is to be copied if it is the newest of its key; or none, and this is an
+    /// operation.
+    copied: Address,
 }
 
 /// The state of the search in the storage.
@@ -161,6 +189,8 @@ impl Default for OwnedOp {
             length_to_read: 0,
             search: Search::Open,
             value: Vec::new(),
+            found_at: Address::NONE,
+            copied: Address::NONE,
         }
     }
 }
@@ -169,6 +199,7 @@ impl OwnedOp {
     /// Becomes a copy of an operation; the buffers are used again.
     fn become_copy(&mut self, serial: u64, op: &Op<'_>) {
         self.serial = serial;
+        self.copied = Address::NONE;
         self.search = Search::Open;
         self.key.clear();
         self.key.extend_from_slice(op.key());
@@ -222,7 +253,12 @@ impl OwnedOp {
             Search::Absent => None,
             Search::Open | Search::Failed => return None,
         };
-        Some(Known { from: self.from, value })
+        Some(Known { from: self.from, value, at: self.found_at })
+    }
+
+    /// Returns the record that is to be copied.
+    pub(super) fn copied(&self) -> Option<Address> {
+        (self.copied != Address::NONE).then_some(self.copied)
     }
 
     /// True if the storage could not be read.

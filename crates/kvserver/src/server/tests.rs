@@ -1,6 +1,7 @@
 //! Servers on loopback, and clients that read and write frames.
 
 mod bounds;
+mod checkpoints;
 mod cold;
 mod refusals;
 mod sessions;
@@ -61,6 +62,8 @@ enum Told {
     /// Serials, statuses and values.
     Completions(Vec<(u64, Status, Vec<u8>)>),
     Report(String),
+    /// Through and except.
+    Durable(u64, Vec<u64>),
     Error(Code, u32),
     Ended,
 }
@@ -90,6 +93,9 @@ fn told(frame: &Frame<'_>) -> Told {
             Told::Completions(completions.map(told).collect())
         }
         Body::WrongView(_) => Told::WrongView(frame.header.view, serial),
+        Body::Durable(durable) => {
+            Told::Durable(durable.through, durable.except.serials().collect())
+        }
         Body::Report(text) => Told::Report(text.to_owned()),
         Body::Error(error) => Told::Error(error.code, error.offset),
         _ => panic!("{frame:?}"),

@@ -46,6 +46,7 @@ contract! {
     a_truncated_file_ends_there
     the_files_of_a_folder_are_listed
     a_removed_file_is_gone_and_its_name_is_free
+    a_renamed_file_replaces_the_one_of_that_name
     an_open_expects_what_it_says
     a_name_leads_to_a_file_of_the_folder_alone
     a_file_has_as_many_ids_as_it_was_opened
@@ -264,6 +265,28 @@ fn a_removed_file_is_gone_and_its_name_is_free<I: Files>(open: impl Fn(Timer) ->
     assert_eq!(result(&mut place, "b"), Err(ErrorKind::NotFound));
     assert_eq!(result(&mut place, "../a"), Err(ErrorKind::InvalidInput));
     assert_eq!(place.list(), [("a".to_owned(), 8)]);
+}
+
+fn a_renamed_file_replaces_the_one_of_that_name<I: Files>(
+    open: impl Fn(Timer) -> Option<Place<I>>,
+) {
+    let Some(mut place) = open(Timer::Sleep) else { return };
+    for (name, contents) in [("new", &b"new"[..]), ("old", b"old one")] {
+        let file = place.new_file(name);
+        place.write(file, 0, contents);
+        place.io.close_file(file);
+    }
+    let result = |place: &mut Place<I>, from, to| {
+        place.io.rename(place.folder, from, to, 5);
+        let done = completion(&mut place.io);
+        assert_eq!((done.token, done.buffer.len()), (5, 0));
+        done.result.map_err(|error| error.kind())
+    };
+    assert_eq!(result(&mut place, "new", "old"), Ok(0));
+    assert_eq!(place.list(), [("old".to_owned(), 3)]);
+    assert_eq!(result(&mut place, "new", "old"), Err(ErrorKind::NotFound));
+    assert_eq!(result(&mut place, "old", "../a"), Err(ErrorKind::InvalidInput));
+    assert_eq!(place.list(), [("old".to_owned(), 3)]);
 }
 
 fn an_open_expects_what_it_says<I: Files>(open: impl Fn(Timer) -> Option<Place<I>>) {

@@ -107,6 +107,17 @@ impl Handles {
         let folder = self.folders[folder.0 as usize].clone();
         Ok(Running::new(token, folder, Work::Remove { name: checked(name)? }))
     }
+
+    pub(crate) fn renaming(
+        &self,
+        folder: FolderId,
+        [from, to]: [&str; 2],
+        token: u64,
+    ) -> io::Result<Running<Arc<Handle>>> {
+        let folder = self.folders[folder.0 as usize].clone();
+        let work = Work::Rename { from: checked(from)?, to: checked(to)? };
+        Ok(Running::new(token, folder, work))
+    }
 }
 
 impl Handle {
@@ -114,8 +125,9 @@ impl Handle {
         self.file.as_raw_fd()
     }
 
+    /// Returns the folder of a file, or the folder itself.
     pub(crate) fn folder(&self) -> &Handle {
-        self.folder.as_ref().expect("only files are synced, and each is in a folder")
+        self.folder.as_deref().unwrap_or(self)
     }
 
     /// Makes a call, and waits until it ends.
@@ -127,6 +139,7 @@ impl Handle {
             Call::SyncFolder => self.folder().file.sync_all().map(|()| 0),
             Call::Truncate(length) => self.file.set_len(length).map(|()| 0),
             Call::Remove(name) => remove_at(&self.file, name),
+            Call::Rename(from, to) => rename_at(&self.file, from, to),
         }
     }
 }
@@ -161,6 +174,13 @@ fn open_at(folder: &File, name: &CStr, flags: libc::c_int) -> io::Result<File> {
 fn remove_at(folder: &File, name: &CStr) -> io::Result<usize> {
     // SAFETY: as in `open_at`.
     let result = unsafe { libc::unlinkat(folder.as_raw_fd(), name.as_ptr(), 0) };
+    if result == 0 { Ok(0) } else { Err(io::Error::last_os_error()) }
+}
+
+fn rename_at(folder: &File, from: &CStr, to: &CStr) -> io::Result<usize> {
+    let folder = folder.as_raw_fd();
+    // SAFETY: as in `open_at`, for both names.
+    let result = unsafe { libc::renameat(folder, from.as_ptr(), folder, to.as_ptr()) };
     if result == 0 { Ok(0) } else { Err(io::Error::last_os_error()) }
 }
 

@@ -45,6 +45,11 @@ pub(crate) enum Work {
     Remove {
         name: CString,
     },
+    /// Renames a file of the folder that this is done on, and then syncs the folder.
+    Rename {
+        from: CString,
+        to: CString,
+    },
 }
 
 /// The next system call of an operation.
@@ -56,6 +61,7 @@ pub(crate) enum Call<'a> {
     SyncFolder,
     Truncate(u64),
     Remove(&'a CString),
+    Rename(&'a CString, &'a CString),
 }
 
 impl Work {
@@ -90,6 +96,7 @@ impl<F> Running<F> {
             Work::SyncFolder => Call::SyncFolder,
             Work::Truncate { length } => Call::Truncate(*length),
             Work::Remove { name } => Call::Remove(name),
+            Work::Rename { from, to } => Call::Rename(from, to),
         };
         (&self.file, call)
     }
@@ -111,7 +118,7 @@ impl<F> Running<F> {
                 return Some(Err(io::ErrorKind::WriteZero.into()));
             }
             Work::Write { bytes, .. } => bytes.len(),
-            Work::Sync { then_folder: true } => {
+            Work::Sync { then_folder: true } | Work::Rename { .. } => {
                 self.work = Work::SyncFolder;
                 return None;
             }

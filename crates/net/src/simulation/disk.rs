@@ -101,7 +101,7 @@ impl Disk {
         Disk { faults, ..self }
     }
 
-    /// The number of calls so far that have read, written, synced, truncated or removed. An
+    /// The number of calls so far that have read, written, synced, truncated, removed or renamed. An
     /// operation makes several if it is interrupted, moves a part, or syncs a new name.
     pub fn calls(&self) -> u64 {
         self.calls
@@ -191,10 +191,21 @@ impl Disk {
     }
 
     pub(super) fn remove(&mut self, folder: FolderId, name: &str, token: u64, now: Instant) {
-        match checked(name) {
-            Ok(name) => {
+        self.start_on(folder, checked(name).map(|name| Work::Remove { name }), token, now);
+    }
+
+    pub(super) fn rename(&mut self, folder: FolderId, names: [&str; 2], token: u64, now: Instant) {
+        let [from, to] = names.map(checked);
+        let work = from.and_then(|from| to.map(|to| Work::Rename { from, to }));
+        self.start_on(folder, work, token, now);
+    }
+
+    /// Starts work on a folder itself.
+    fn start_on(&mut self, folder: FolderId, work: io::Result<Work>, token: u64, now: Instant) {
+        match work {
+            Ok(work) => {
                 let target = Target { folder, inode: None, began_after: 0 };
-                self.start(Running::new(token, target, Work::Remove { name }), now);
+                self.start(Running::new(token, target, work), now);
             }
             Err(error) => {
                 self.check_room();
@@ -258,9 +269,10 @@ impl Disk {
         let (target, call) = running.call();
         match (call, target.inode) {
             (Call::Remove(name), _) => self.unlink(target.folder, name, fails),
+            (Call::Rename(from, to), _) => self.change_name(target.folder, [from, to], fails),
             (Call::SyncFolder, _) => self.sync_folder(target.folder, fails),
             (call, Some(inode)) => self.perform_on(inode, target.began_after, call, fails),
-            (_, None) => unreachable!("only a removal is done on a folder"),
+            (_, None) => unreachable!("only names are changed in a folder"),
         }
     }
 
@@ -307,7 +319,9 @@ impl Disk {
                 inode.truncate(length);
                 Ok(0)
             }
-            Call::SyncFolder | Call::Remove(_) => unreachable!("they are calls on the folder"),
+            Call::SyncFolder | Call::Remove(_) | Call::Rename(..) => {
+                unreachable!("they are calls on the folder")
+            }
         }
     }
 
@@ -327,6 +341,22 @@ impl Disk {
         let name = name.to_str().expect("names are given as text");
         let removed = self.folders[folder.0 as usize].names.remove(name);
         removed.map(|_| 0).ok_or_else(|| errno(libc::ENOENT))
+    }
+
+    fn change_name(
+        &mut self,
+        folder: FolderId,
+        names: [&CString; 2],
+        fails: bool,
+    ) -> io::Result<usize> {
+        if fails {
+            return Err(errno(libc::EIO));
+        }
+        let [from, to] = names.map(|name| name.to_str().expect("names are given as text"));
+        let names = &mut self.folders[folder.0 as usize].names;
+        let number = names.remove(from).ok_or_else(|| errno(libc::ENOENT))?;
+        names.insert(to.to_owned(), number);
+        Ok(0)
     }
 
     /// The number of bytes that files may still grow by.

@@ -61,10 +61,13 @@ impl FileCalls {
         while let Some(number) = self.queued.pop_front() {
             let running = self.running[number as usize].as_mut().expect("a queued one is running");
             let (file, call) = running.call();
-            if let Call::Truncate(_) = call
-                && !self.truncates
-            {
-                // It is rare, and takes a moment.
+            let is_rare = match call {
+                Call::Truncate(_) => !self.truncates,
+                Call::Rename(..) => true,
+                _ => false,
+            };
+            if is_rare {
+                // It takes a moment.
                 let result = file.perform(call);
                 self.advance(number, result);
                 continue;
@@ -193,5 +196,6 @@ fn entry(file: &Handle, call: Call<'_>) -> squeue::Entry {
         Call::SyncFolder => opcode::Fsync::new(Fd(file.folder().descriptor())).build(),
         Call::Truncate(length) => opcode::Ftruncate::new(fd, length).build(),
         Call::Remove(name) => opcode::UnlinkAt::new(fd, name.as_ptr()).build(),
+        Call::Rename(..) => unreachable!("the call is made at once"),
     }
 }

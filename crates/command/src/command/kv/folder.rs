@@ -1,26 +1,38 @@
 //! The folder of a server's files, which only one server uses.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use console::output::Failure;
+use kv::Durability;
 
 #[cfg(test)]
 mod tests;
 
-/// The file that shows that a server uses the folder.
+/// The file that a server locks as long as it uses the folder. It stays, since a file that is removed
+/// could be locked by one server while another makes a new one.
 const LOCK: &str = "server.lock";
-/// The beginning of the names of the store's files.
+/// The beginnings of the names of the log's files.
 const LOG: &str = "log-";
+/// The beginnings of the names of checkpoints, complete or not.
+const CHECKPOINTS: [&str; 2] = ["checkpoint-", "new-"];
+/// The folder that some file systems have in their root.
+const LOST_AND_FOUND: &str = "lost+found";
 
-/// A folder that was empty: a server begins empty, and what is in it when it ends is its own.
+/// A folder that this server has locked.
 #[derive(Debug)]
-pub(super) struct Folder(PathBuf);
+pub(super) struct Folder {
+    path: PathBuf,
+    durability: Durability,
+    /// The lock is free once this is closed.
+    _lock: File,
+}
 
 impl Folder {
-    /// Takes a folder for this server; `none` is not one.
-    pub(super) fn claim(path: &Path) -> Result<Option<Folder>, Failure> {
+    /// Takes a folder for this server; `none` is not one. A server without durability begins empty,
+    /// and may remove what another one has left behind that was killed.
+    pub(super) fn claim(path: &Path, durability: Durability) -> Result<Option<Folder>, Failure> {
         if path == Path::new("none") {
             return Ok(None);
         }
@@ -31,45 +43,73 @@ impl Folder {
                 path.display()
             ))
         };
-        match Folder::claimed(path) {
-            Ok(true) => Ok(Some(Folder(path.to_owned()))),
-            Ok(false) => Err(refuse(format!(
-                "the folder is not empty. Another server uses it, or one was killed: then nothing \
-                 in it is used again, and it can be removed (`rm -r {}`)",
-                results::shell::word(&path.to_string_lossy())
-            ))),
+        let lock = match locked(path) {
+            Ok(Some(lock)) => lock,
+            Ok(None) => return Err(refuse("another server uses the folder".to_owned())),
+            Err(error) => return Err(refuse(error.to_string())),
+        };
+        let folder = Folder { path: path.to_owned(), durability, _lock: lock };
+        match folder.foreign() {
             Err(error) => Err(refuse(error.to_string())),
+            Ok(Some(name)) if is_of(&name, &CHECKPOINTS) => Err(refuse(format!(
+                "the folder has a store with checkpoints (`{name}`), which a server without \
+                 durability would lose; use --durability checkpoint"
+            ))),
+            Ok(Some(name)) => Err(refuse(format!("the folder has other files, such as `{name}`"))),
+            Ok(None) => {
+                folder.clear();
+                Ok(Some(folder))
+            }
         }
     }
 
-    /// Returns false if the folder is not empty.
-    fn claimed(path: &Path) -> io::Result<bool> {
-        fs::create_dir_all(path)?;
-        if fs::read_dir(path)?.next().is_some() {
-            return Ok(false);
+    /// Returns the name of something in the folder that this server must not touch.
+    fn foreign(&self) -> io::Result<Option<String>> {
+        for entry in fs::read_dir(&self.path)? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            let is_own = name == LOCK || name == LOST_AND_FOUND || is_of(&name, &[LOG]);
+            let is_durable = self.durability == Durability::Checkpoint;
+            if !is_own && !(is_durable && is_of(&name, &CHECKPOINTS)) {
+                return Ok(Some(name));
+            }
         }
-        match OpenOptions::new().write(true).create_new(true).open(path.join(LOCK)) {
-            Ok(_) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-            Err(error) => Err(error),
-        }
+        Ok(None)
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Folder {
-    /// Removes the files of the server, and nothing else. What cannot be removed is found by the next
-    /// server.
-    fn drop(&mut self) {
-        for entry in fs::read_dir(&self.0).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            let is_own = name == LOCK || name.to_string_lossy().starts_with(LOG);
-            if is_own && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+    /// Removes the log of a server without durability, which is of no use to the next one. What cannot
+    /// be removed is found by that one.
+    fn clear(&self) {
+        if self.durability == Durability::Checkpoint {
+            return;
+        }
+        for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
+            let is_log = is_of(&entry.file_name().to_string_lossy(), &[LOG]);
+            if is_log && entry.file_type().is_ok_and(|kind| kind.is_file()) {
                 let _ = fs::remove_file(entry.path());
             }
         }
     }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+fn is_of(name: &str, beginnings: &[&str]) -> bool {
+    beginnings.iter().any(|beginning| name.starts_with(beginning))
+}
+
+/// Returns the lock of a folder; `None` if a server that lives has it. That of a dead one is free.
+fn locked(path: &Path) -> io::Result<Option<File>> {
+    fs::create_dir_all(path)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    let lock = options.open(path.join(LOCK))?;
+    Ok(results::regular::lock(&lock, || false)?.then_some(lock))
 }

@@ -4,8 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use kvserver::operator::{Unanswered, ask};
-use measure::quantity::counted;
+use measure::Nanos;
+use measure::quantity::{Bytes, counted};
+use net::clock;
 use serde_json::Value;
+use wire::kv::{Code, Verb};
 
 use console::output::{self, Exit, Failure};
 
@@ -14,12 +17,15 @@ use super::serve::{Address, read_token};
 #[cfg(test)]
 mod tests;
 
+/// The time between two looks at a checkpoint.
+const BETWEEN_LOOKS: Nanos = Nanos::from_millis(50);
+
 #[derive(Args, Debug)]
-pub(crate) struct Stats {
+pub(crate) struct Operate {
     /// The address of the server; the port is 7720 unless another one is given
     #[arg(value_name = "IP[:PORT]")]
     server: Address,
-    /// Print one document, with the figures of each shard
+    /// Print one document
     #[arg(long)]
     json: bool,
     /// A file with the server's token
@@ -27,25 +33,77 @@ pub(crate) struct Stats {
     token_file: Option<PathBuf>,
 }
 
-pub(crate) fn stats(arguments: &Stats) -> Result<Exit, Failure> {
-    let token = arguments.token_file.as_deref().map(read_token).transpose()?;
-    let answer = ask(arguments.server.0, wire::kv::Verb::Stats, token.as_deref());
-    let document = answer.map_err(|why| refusal(arguments, &why))?;
-    if arguments.json {
-        output::result(&format!("{document}\n"))?;
-        return Ok(Exit::Answered);
+impl Operate {
+    /// Asks the server, and returns the document that it answers.
+    fn ask(&self, verb: Verb) -> Result<(String, Value), Failure> {
+        let token = self.token_file.as_deref().map(read_token).transpose()?;
+        let answer = ask(self.server.0, verb, token.as_deref());
+        let text = answer.map_err(|why| refusal(self, &why))?;
+        let document = serde_json::from_str(&text)
+            .map_err(|error| Failure::no_answer(format!("the answer of the server: {error}")))?;
+        Ok((text, document))
     }
-    let document: Value = serde_json::from_str(&document)
-        .map_err(|error| Failure::no_answer(format!("the answer of the server: {error}")))?;
-    output::result(&text(&document))?;
+}
+
+pub(crate) fn stats(arguments: &Operate) -> Result<Exit, Failure> {
+    let (text, document) = arguments.ask(Verb::Stats)?;
+    match arguments.json {
+        true => output::result(&format!("{text}\n"))?,
+        false => output::result(&figures(&document))?,
+    }
     Ok(Exit::Answered)
 }
 
-fn refusal(arguments: &Stats, why: &Unanswered) -> Failure {
+pub(crate) fn checkpoint(arguments: &Operate) -> Result<Exit, Failure> {
+    let (text, document) = arguments.ask(Verb::Checkpoint)?;
+    let version = document["version"].as_u64().unwrap_or_default();
+    loop {
+        let (_, document) = arguments.ask(Verb::Stats)?;
+        let state = &document["checkpoint"];
+        if version <= state["durable"].as_u64().unwrap_or_default() {
+            break;
+        }
+        let failed = &state["failed"];
+        if failed["version"].as_u64().is_some_and(|failed| version <= failed) {
+            let why = failed["why"].as_str().unwrap_or_default();
+            return Err(Failure::no_answer(format!("checkpoint {version} has failed: {why}")));
+        }
+        clock::sleep_until(clock::now() + BETWEEN_LOOKS);
+    }
+    match arguments.json {
+        true => output::result(&format!("{text}\n"))?,
+        false => output::result(&format!("checkpoint {version} is durable\n"))?,
+    }
+    Ok(Exit::Answered)
+}
+
+pub(crate) fn compact(arguments: &Operate) -> Result<Exit, Failure> {
+    arguments.ask(Verb::Compact)?;
+    loop {
+        let (_, document) = arguments.ask(Verb::Stats)?;
+        let log = &document["log"];
+        if log["compacting"] != true {
+            let text = match arguments.json {
+                true => format!("{log}\n"),
+                false => {
+                    format!("the log has {}\n", Bytes(log["bytes"].as_u64().unwrap_or_default()))
+                }
+            };
+            output::result(&text)?;
+            return Ok(Exit::Answered);
+        }
+        clock::sleep_until(clock::now() + BETWEEN_LOOKS);
+    }
+}
+
+fn refusal(arguments: &Operate, why: &Unanswered) -> Failure {
     let address = arguments.server.0;
     let remedy = match why {
         Unanswered::Connection(_) => {
             "\n  start one with `benchwright kv serve`, or give its address"
+        }
+        Unanswered::Refused(Code::Unsupported, _) => {
+            "\n  it needs a server with --storage DIR, and for checkpoints --durability checkpoint"
         }
         _ => "",
     };
@@ -53,7 +111,7 @@ fn refusal(arguments: &Stats, why: &Unanswered) -> Failure {
 }
 
 /// Prints the sums of all shards: a line for each figure that is not zero.
-fn text(document: &Value) -> String {
+fn figures(document: &Value) -> String {
     let mut lines = String::new();
     let mut line = |name: &str, value: &Value| {
         let number = value.as_u64().unwrap_or_default();

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::Args;
-use kv::Store;
+use clap::{Args, ValueEnum};
 use kv::storage::{self, Nowhere};
+use kv::{Durability, OpenError, Store};
 use kvserver::bounds::{MOST_SESSIONS, MOST_SHARDS};
 use kvserver::server::{self, Server};
 use measure::Nanos;
@@ -46,8 +46,8 @@ const BETWEEN_LOOKS: Nanos = Nanos::from_millis(50);
                         stderr, and in logs/server/latest/serverN.log for the id N. A shard is a thread with its own \
                         connections; all shards share the store. The protocol is described in \
                         docs/book/the-store-on-the-wire.md.\n\n\
-                        SIGTERM and Ctrl-C: it stops accepting, answers what it has read, and ends with exit code 0; a second \
-                        Ctrl-C ends it at once with 130.\n\n\
+                        SIGTERM and Ctrl-C: it stops accepting, answers what it has read, takes a checkpoint if it is durable, and \
+                        ends with exit code 0; a second Ctrl-C ends it at once with 130. A disk that fails ends it with 3.\n\n\
                         Numbers are written 1000, 100k, 128M, where M is 2^20 for buckets; sizes 64KiB, 16GiB.\n\
                         There is no TLS: use a tunnel or a mesh between machines, and --token-file.")]
 pub(crate) struct Serve {
@@ -69,17 +69,26 @@ pub(crate) struct Serve {
     /// 16GiB]
     #[arg(long, value_name = "SIZE")]
     memory: Option<Bytes>,
-    /// The folder for what --memory does not hold; `none` keeps everything in memory, and a full log
-    /// answers FULL. A server begins empty, and removes its files when it ends
+    /// The folder for checkpoints and for what --memory does not hold; `none` keeps everything in
+    /// memory, and a full log answers FULL
     #[arg(long, value_name = "DIR|none", default_value = "storage")]
     storage: PathBuf,
+    /// What survives the end of the server: `checkpoint`, what its newest checkpoint has; `none`,
+    /// nothing: it begins empty, and removes its files when it ends [default: checkpoint, and none with
+    /// --storage none]
+    #[arg(long, value_name = "none|checkpoint")]
+    durability: Option<Survives>,
+    /// The time from the end of one checkpoint to the next one
+    #[arg(long, value_name = "TIME", default_value = "30s")]
+    checkpoint_every: Nanos,
     /// The part of the memory in which records are updated in place, above 0 and at most 0.95
     #[arg(long, value_name = "FRACTION", default_value_t = 0.9, value_parser = fraction)]
     mutable_fraction: f64,
     /// The size of the set of records that moves first to a server that takes over slices
     #[arg(long, value_name = "SIZE", default_value = "128KiB")]
     sampled: Bytes,
-    /// The most bytes of the log on disk; then writes answer FULL [default: no limit]
+    /// The most bytes of the log on disk. At four fifths it is compacted; if that does not help, writes
+    /// answer FULL [default: no limit]
     #[arg(long, value_name = "SIZE")]
     log_limit: Option<Bytes>,
     /// A file with the token that clients must know
@@ -88,6 +97,13 @@ pub(crate) struct Serve {
     /// The folder of the logs
     #[arg(long, value_name = "DIR", default_value = "logs")]
     logs: PathBuf,
+}
+
+/// What survives the end of a server.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum Survives {
+    None,
+    Checkpoint,
 }
 
 /// An address with or without its port.
@@ -138,8 +154,10 @@ pub(crate) fn serve(arguments: &Serve) -> Result<Exit, Failure> {
     for warning in warnings(arguments, &sizes, token.is_some()) {
         output::error(&format!("warning: {warning}"));
     }
-    let folder = Folder::claim(&arguments.storage)?;
-    let store = open(arguments, &sizes, folder.as_ref())?;
+    let durability = durability(arguments)?;
+    let folder = Folder::claim(&arguments.storage, durability)?;
+    let store = open(arguments, &sizes, folder.as_ref(), durability)?;
+    tell_recovered(&store, &mut journal);
     let options = server::Options {
         address: arguments.ip.0,
         id: arguments.id,
@@ -148,16 +166,19 @@ pub(crate) fn serve(arguments: &Serve) -> Result<Exit, Failure> {
         token,
         folder: folder.as_ref().map(|folder| folder.path().to_owned()),
     };
-    let server = Server::start(options, store).map_err(|error| {
+    let server = Server::start(options, store.clone()).map_err(|error| {
         Failure::question(format!(
             "--ip {}: {error}\n  give an address of this machine, with a free port",
             arguments.ip.0
         ))
     })?;
     let (address, shards) = (server.address(), sizes.shards);
-    let ready = format!("ready {address} id={} shards={shards} recovered=none\n", arguments.id);
+    let recovered = store.recovered().map(|recovered| recovered.version.to_string());
+    let recovered = recovered.as_deref().unwrap_or("none");
+    let id = arguments.id;
+    let ready = format!("ready {address} id={id} shards={shards} recovered={recovered}\n");
     output::result(&ready)?;
-    wait(&server, &stop);
+    wait(&server, &store, arguments.checkpoint_every, &stop, &mut journal);
     let has_failed = server.has_failed();
     let statistics = server.statistics();
     journal.info("server", "Stopping server");
@@ -168,14 +189,71 @@ pub(crate) fn serve(arguments: &Serve) -> Result<Exit, Failure> {
         )));
     }
     journal.info("server", &format!("Statistics: {statistics}"));
+    if let Some(failed) = store.failure() {
+        let why = format!("checkpoint {} has failed: {}", failed.version, failed.why);
+        return Err(Failure::no_answer(format!(
+            "{why}\n  what the checkpoint before has is in {}",
+            arguments.storage.display()
+        )));
+    }
+    if store.has_storage_failed() {
+        return Err(Failure::no_answer(format!(
+            "a write to {} has failed: what it was to store is lost",
+            arguments.storage.display()
+        )));
+    }
+    if store.is_durable() {
+        journal.info("server", &format!("Checkpoint {} has everything", store.durable()));
+    }
     Ok(Exit::Answered)
 }
 
-/// Waits for a signal, or for a shard that ends by itself.
-fn wait(server: &Server, stop: &AtomicBool) {
-    while !stop.load(Ordering::Relaxed) && !server.has_failed() {
+/// Waits for a signal, for a shard that ends by itself, or for a disk that fails; and begins checkpoints.
+fn wait(server: &Server, store: &Store, every: Nanos, stop: &AtomicBool, journal: &mut Journal) {
+    let mut next = clock::now() + every;
+    let mut failed = None;
+    while !stop.load(Ordering::Relaxed) && !server.has_failed() && !store.has_storage_failed() {
         clock::sleep_until(clock::now() + BETWEEN_LOOKS);
+        if store.is_checkpointing() {
+            next = clock::now() + every;
+        } else if store.is_durable() && next <= clock::now() {
+            server.checkpoint();
+        }
+        let failure = store.failure();
+        if failure != failed
+            && let Some(failed) = &failure
+        {
+            let why = format!("Checkpoint {} has failed: {}", failed.version, failed.why);
+            journal.info("server", &why);
+        }
+        failed = failure;
     }
+}
+
+/// Returns what survives the end of the server.
+fn durability(arguments: &Serve) -> Result<Durability, Failure> {
+    let is_stored = arguments.storage != Path::new("none");
+    match (arguments.durability, is_stored) {
+        (Some(Survives::Checkpoint), false) => Err(Failure::question(
+            "--durability checkpoint needs a folder: give one with --storage",
+        )),
+        (Some(Survives::None), _) | (None, false) => Ok(Durability::None),
+        (Some(Survives::Checkpoint) | None, true) => Ok(Durability::Checkpoint),
+    }
+}
+
+/// Tells what was recovered, and what was not.
+fn tell_recovered(store: &Store, journal: &mut Journal) {
+    let Some(recovered) = store.recovered() else { return };
+    for file in &recovered.not_whole {
+        output::error(&format!(
+            "warning: `{file}` is not whole: what it has beyond checkpoint {} is lost",
+            recovered.version
+        ));
+    }
+    let kv::Recovered { version, records, sessions, .. } = recovered;
+    let told = format!("Recovered checkpoint {version}: {records} records, {sessions} sessions");
+    journal.info("server", &told);
 }
 
 /// The sizes of a server, chosen or given.
@@ -252,7 +330,12 @@ pub(super) fn read_token(path: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 /// Opens the store.
-fn open(arguments: &Serve, sizes: &Sizes, folder: Option<&Folder>) -> Result<Store, Failure> {
+fn open(
+    arguments: &Serve,
+    sizes: &Sizes,
+    folder: Option<&Folder>,
+    durability: Durability,
+) -> Result<Store, Failure> {
     let options = kv::Options {
         id: process::entropy(),
         seed: SEED,
@@ -260,6 +343,7 @@ fn open(arguments: &Serve, sizes: &Sizes, folder: Option<&Folder>) -> Result<Sto
         memory: sizes.memory,
         mutable_fraction: arguments.mutable_fraction,
         log_limit: arguments.log_limit.map(|limit| limit.0),
+        durability,
         sessions: (MOST_SESSIONS + sizes.shards) as u32,
         ..kv::Options::default()
     };
@@ -271,5 +355,10 @@ fn open(arguments: &Serve, sizes: &Sizes, folder: Option<&Folder>) -> Result<Sto
             Store::open(options, &mut storage::Folder::new(files).on(&mut io))
         }
     };
-    opened.map_err(|error| Failure::question(error.to_string()))
+    opened.map_err(|error| match error {
+        OpenError::Corrupt { .. } | OpenError::NoneIsWhole(_) | OpenError::Storage(_) => {
+            Failure::no_answer(format!("--storage {}: {error}", arguments.storage.display()))
+        }
+        error => Failure::question(error.to_string()),
+    })
 }

@@ -275,8 +275,8 @@ fn a_folder_with_files_is_refused_with_the_remedy() {
     let error = Store::open(options(), &mut thread.storage()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the storage has the file `log-00000000`, and a store cannot be recovered yet: choose an \
-         empty folder"
+        "the storage has the file `log-00000000`, which a store without durability would overwrite: \
+         choose an empty folder, or durability by checkpoints"
     );
 }
 

@@ -257,3 +257,18 @@ fn the_same_seed_gives_the_same_disk() {
     assert_eq!(story(1), story(1));
     assert_ne!(story(1), story(2));
 }
+
+#[test]
+fn a_renamed_file_has_its_new_name_after_every_crash() {
+    let mut place = place(Faults::default());
+    let old = place.open("a", Open::New);
+    place.write(old, 0, b"old").unwrap();
+    place.sync(old).unwrap();
+    let new = place.open("b", Open::New);
+    place.write(new, 0, b"new").unwrap();
+    place.sync(new).unwrap();
+    place.disk.rename(place.folder, ["b", "a"], 0, place.now);
+    place.end().unwrap();
+    assert!(place.crashes("a").iter().all(|found| found.as_deref() == Some(b"new")));
+    assert!(place.crashes("b").iter().all(Option::is_none));
+}

@@ -1,23 +1,68 @@
 use super::*;
 
+const NONE: Durability = Durability::None;
+const CHECKPOINT: Durability = Durability::Checkpoint;
+
+fn refusal(path: &Path, durability: Durability) -> String {
+    Folder::claim(path, durability).unwrap_err().error.to_string()
+}
+
+fn names(path: &Path) -> Vec<String> {
+    let entries = fs::read_dir(path).unwrap().flatten();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
 #[test]
-fn a_folder_has_one_server_and_is_empty_after_it() {
+fn a_folder_has_one_server_and_without_durability_no_log_after_it() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("deep/storage");
-    let folder = Folder::claim(&path).unwrap().expect("a folder");
-    let refusal = Folder::claim(&path).unwrap_err().error.to_string();
-    assert!(refusal.contains("the folder is not empty") && refusal.contains("rm -r "), "{refusal}");
+    let folder = Folder::claim(&path, NONE).unwrap().expect("a folder");
+    let refused = refusal(&path, NONE);
+    assert!(refused.contains("another server uses the folder"), "{refused}");
     fs::write(path.join("log-00000001"), "records").unwrap();
-    fs::write(path.join("notes"), "of the user").unwrap();
     drop(folder);
-    assert_eq!(fs::read_dir(&path).unwrap().count(), 1);
-    fs::remove_file(path.join("notes")).unwrap();
-    assert!(Folder::claim(&path).is_ok());
+    assert_eq!(names(&path), [LOCK]);
+    assert!(Folder::claim(&path, NONE).is_ok());
+}
+
+#[test]
+fn the_folder_of_a_server_that_was_killed_is_free() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path();
+    // A killed server leaves the file of its lock, but not the lock.
+    fs::write(path.join(LOCK), "").unwrap();
+    fs::write(path.join("log-00000000"), "records").unwrap();
+    let folder = Folder::claim(path, CHECKPOINT).unwrap().expect("a folder");
+    assert_eq!(names(path), ["log-00000000", LOCK]);
+    drop(folder);
+    let _folder = Folder::claim(path, NONE).unwrap().expect("a folder");
+    assert_eq!(names(path), [LOCK]);
+}
+
+#[test]
+fn checkpoints_and_files_of_others_are_never_removed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path();
+    fs::create_dir(path.join(LOST_AND_FOUND)).unwrap();
+    fs::write(path.join("checkpoint-00000003"), "manifest").unwrap();
+    let refused = refusal(path, NONE);
+    assert!(refused.contains("use --durability checkpoint"), "{refused}");
+    drop(Folder::claim(path, CHECKPOINT).unwrap());
+    fs::write(path.join("notes"), "of the user").unwrap();
+    for durability in [NONE, CHECKPOINT] {
+        assert!(!refusal(path, durability).is_empty());
+    }
+    let refused = refusal(path, CHECKPOINT);
+    assert!(refused.contains("other files, such as `notes`"), "{refused}");
+    assert_eq!(names(path), ["checkpoint-00000003", LOST_AND_FOUND, "notes", LOCK]);
 }
 
 #[test]
 fn a_store_in_memory_has_no_folder() {
-    assert!(Folder::claim(Path::new("none")).unwrap().is_none());
+    assert!(Folder::claim(Path::new("none"), NONE).unwrap().is_none());
     assert!(!Path::new("none").exists());
 }
 
@@ -26,5 +71,5 @@ fn a_file_is_not_a_folder() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("file");
     fs::write(&path, "").unwrap();
-    assert!(Folder::claim(&path).unwrap_err().error.to_string().contains("choose an empty folder"));
+    assert!(refusal(&path, NONE).contains("choose an empty folder"));
 }

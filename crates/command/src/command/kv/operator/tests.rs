@@ -13,5 +13,5 @@ fn figures_that_are_zero_have_no_line() {
         READ.OK                           12,345
         ADD.OK                                 7
     "#]]
-    .assert_eq(&text(&document));
+    .assert_eq(&figures(&document));
 }

@@ -86,3 +86,14 @@ fn another_address_than_loopback_without_a_token_is_warned_about() {
     assert_eq!(warned(&["--ip", "10.0.0.30"], true), 0);
     assert_eq!(warned(&["--buckets", "5000"], false), 1);
 }
+
+#[test]
+fn a_server_with_a_folder_is_durable_unless_told() {
+    let chosen = |arguments: &[&str]| durability(&parsed(arguments)).ok();
+    assert_eq!(chosen(&[]), Some(Durability::Checkpoint));
+    assert_eq!(chosen(&["--durability", "none"]), Some(Durability::None));
+    assert_eq!(chosen(&["--storage", "none"]), Some(Durability::None));
+    let refused = durability(&parsed(&["--storage", "none", "--durability", "checkpoint"]));
+    expect!["--durability checkpoint needs a folder: give one with --storage"]
+        .assert_eq(&refused.unwrap_err().error.to_string());
+}

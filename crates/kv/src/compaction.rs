@@ -1,0 +1,76 @@
+//! The state of the compaction of the log, which one session at a time does.
+
+use net::Completion;
+
+use crate::sync::{AtomicU8, AtomicU64, Mutex, Ordering};
+
+/// Marks the token of a read or of a removal.
+pub(crate) const TOKEN: u64 = 1 << 61;
+
+/// The id of the session that copies.
+pub(crate) const COMPACTOR: u64 = u64::MAX;
+
+#[derive(Debug, Default)]
+pub(crate) struct Compaction {
+    is_running: AtomicU8,
+    is_wanted: AtomicU8,
+    /// The number that have ended.
+    ended: AtomicU64,
+    /// Without being asked for, the next one begins when the tail is here: the last one was in vain.
+    not_before: AtomicU64,
+    /// What the storage has completed.
+    completion: Mutex<Option<Completion>>,
+}
+
+impl Compaction {
+    /// Asks for a compaction of all that is written.
+    pub(crate) fn want(&self) {
+        self.is_wanted.store(1, Ordering::Release);
+    }
+
+    #[inline]
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.is_wanted.load(Ordering::Relaxed) != 0
+    }
+
+    /// Returns true if all is to be compacted, once.
+    pub(crate) fn take_wanted(&self) -> bool {
+        self.is_wanted.swap(0, Ordering::AcqRel) != 0
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.is_running.load(Ordering::Acquire) != 0
+    }
+
+    pub(crate) fn ended(&self) -> u64 {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn may_help(&self, tail: u64) -> bool {
+        self.not_before.load(Ordering::Relaxed) <= tail
+    }
+
+    /// False if another session has begun.
+    pub(crate) fn begin(&self) -> bool {
+        let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
+        self.is_running.compare_exchange(0, 1, success, failure).is_ok()
+    }
+
+    /// Notes the end of a compaction, complete or given up, and the tail before which another one is
+    /// not worth it.
+    pub(crate) fn end(&self, is_complete: bool, not_before: u64) {
+        self.not_before.store(not_before, Ordering::Relaxed);
+        if is_complete {
+            self.ended.fetch_add(1, Ordering::AcqRel);
+        }
+        self.is_running.store(0, Ordering::Release);
+    }
+
+    pub(crate) fn keep(&self, completion: Completion) {
+        *self.completion.lock().expect("no holder of this lock panics") = Some(completion);
+    }
+
+    pub(crate) fn take(&self) -> Option<Completion> {
+        self.completion.lock().expect("no holder of this lock panics").take()
+    }
+}

@@ -67,9 +67,11 @@ impl Folder {
     fn foreign(&self) -> io::Result<Option<String>> {
         for entry in fs::read_dir(&self.path)? {
             let name = entry?.file_name().to_string_lossy().into_owned();
-            let is_own = name == LOCK || name == LOST_AND_FOUND || is_of(&name, &[LOG]);
-            let is_durable = self.durability == Durability::Checkpoint;
-            if !is_own && !(is_durable && is_of(&name, &CHECKPOINTS)) {
+            let is_of_checkpoints =
+                self.durability == Durability::Checkpoint && is_of(&name, &CHECKPOINTS);
+            let is_own =
+                name == LOCK || name == LOST_AND_FOUND || is_of(&name, &[LOG]) || is_of_checkpoints;
+            if !is_own {
                 return Ok(Some(name));
             }
         }

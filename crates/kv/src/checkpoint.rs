@@ -111,7 +111,7 @@ pub enum NoCheckpoint {
     StorageFailed,
 }
 
-/// What a store starts with: nothing, or what it has recovered.
+/// The state that a store starts with: none, or what it has recovered.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Start {
     /// The version after all that were found.

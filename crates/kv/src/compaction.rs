@@ -18,7 +18,7 @@ pub(crate) struct Compaction {
     ended: AtomicU64,
     /// Without being asked for, the next one begins when the tail is here: the last one was in vain.
     not_before: AtomicU64,
-    /// What the storage has completed.
+    /// The last operation that the storage has completed.
     completion: Mutex<Option<Completion>>,
 }
 

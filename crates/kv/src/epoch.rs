@@ -20,7 +20,7 @@ pub(crate) const MOST_ACTIONS: usize = 256;
 /// The value of a slot whose session does not execute.
 const OUT: u64 = 0;
 
-/// What a session tells the others, on a cache line of its own: it is written for every group of
+/// The words of a session to the others, on a cache line of its own: it is written for every group of
 /// operations.
 #[derive(Debug)]
 #[repr(align(128))]

@@ -25,18 +25,18 @@ pub struct Options {
     pub segment: u64,
     /// The most bytes of the log; then writes answer `Full`.
     pub log_limit: Option<u64>,
-    /// What survives the end of the process; needs a storage unless it is `None`.
+    /// The state that survives the end of the process; needs a storage unless it is `None`.
     pub durability: Durability,
     /// The most sessions that are open at the same time, at most 65,536.
     pub sessions: u32,
 }
 
-/// What survives the end of the process.
+/// The state that survives the end of the process.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Durability {
     /// Nothing: a store begins empty.
     None,
-    /// What the newest checkpoint has: see [`Store::checkpoint`](crate::Store::checkpoint).
+    /// That of the newest checkpoint: see [`Store::checkpoint`](crate::Store::checkpoint).
     Checkpoint,
 }
 

@@ -27,7 +27,7 @@ mod tests;
 /// The parts of the log that are read at the same time.
 const MOST_AT_ONCE: usize = 4;
 
-/// What a store has recovered.
+/// The state that a store has recovered.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Recovered {
     /// The version of the checkpoint.

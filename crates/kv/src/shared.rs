@@ -173,7 +173,7 @@ impl Shared {
 pub(crate) struct Sessions {
     /// The owner of each slot, or zero.
     owners: Box<[AtomicU64]>,
-    /// What the session of each slot has noted when it crossed.
+    /// The note of the session of each slot, made when it crossed.
     notes: Box<[Mutex<Note>]>,
     open: Mutex<Open>,
 }

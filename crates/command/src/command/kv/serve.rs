@@ -73,7 +73,7 @@ pub(crate) struct Serve {
     /// memory, and a full log answers FULL
     #[arg(long, value_name = "DIR|none", default_value = "storage")]
     storage: PathBuf,
-    /// What survives the end of the server: `checkpoint`, what its newest checkpoint has; `none`,
+    /// State that survives the end of the server: `checkpoint`, that of its newest checkpoint; `none`,
     /// nothing: it begins empty, and removes its files when it ends [default: checkpoint, and none with
     /// --storage none]
     #[arg(long, value_name = "none|checkpoint")]
@@ -99,7 +99,7 @@ pub(crate) struct Serve {
     logs: PathBuf,
 }
 
-/// What survives the end of a server.
+/// The state that survives the end of a server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 enum Survives {
     None,

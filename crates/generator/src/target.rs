@@ -133,7 +133,7 @@ fn endpoints(addresses: &[SocketAddr], sources: &[IpAddr]) -> anyhow::Result<Vec
 }
 
 fn parse(url: &str) -> anyhow::Result<Target> {
-    let parsed = url::parse(url).map_err(Error::msg)?;
+    let parsed = url::parse(url).map_err(|why| Error::msg(with_remedy(url, why)))?;
     let Url { scheme, user_info, place, authority, target } = parsed;
     let (host, port, endpoints) = match place {
         Destination::Host(host, port) => (host, port, Vec::new()),
@@ -152,6 +152,15 @@ fn parse(url: &str) -> anyhow::Result<Target> {
         authorization: user_info.as_deref().map(basic),
         endpoints,
     })
+}
+
+/// Returns the error of what is no URL. An option `--json` without `=` takes no file, so that one is read as a URL.
+/// What may have a password is not repeated.
+fn with_remedy(url: &str, why: String) -> String {
+    match url.ends_with(".json") && !url.contains("://") && !url.contains('@') {
+        true => format!("{why}; to write the document to this file, write `--json={url}`"),
+        false => why,
+    }
 }
 
 fn host_and_port(place: &str) -> anyhow::Result<(String, u16)> {

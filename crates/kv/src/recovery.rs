@@ -112,7 +112,7 @@ impl Files {
         }
         for &(number, length) in &self.segments {
             let file = Segment::new(number);
-            let end = tail.saturating_sub(number * segment);
+            let end = tail.saturating_sub(number.saturating_mul(segment));
             if end == 0 {
                 remove(file.as_str(), storage)?;
             } else if end < length {

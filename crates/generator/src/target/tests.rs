@@ -22,6 +22,7 @@ fn a_wrong_url_is_explained() {
     for (url, hint) in [
         ("localhost:80", "write http://"),
         ("127.0.0.1", "has no scheme"),
+        ("out.json", "write `--json=out.json`"),
         ("ftp://a/", "there are `http`"),
         ("http://", "names no host"),
         ("http://a b/", "not a valid host name"),

@@ -66,9 +66,18 @@ fn a_question_at_a_url_is_an_experiment_that_can_be_planned_and_resumed_without_
     let refused = run_while(scratch.benchwright().args(["resume", "out"]), |_| {});
     assert_eq!(refused.code, 2, "{refused:#?}");
     assert!(refused.stderr.contains("export HEADER_AUTHORIZATION=…"), "{}", refused.stderr);
-    let again = scratch.benchwright().args(capacity.get_args()).output().unwrap();
-    assert_eq!(again.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&again.stderr).contains("there is such a file"), "{again:?}");
+    // The saved file is the same experiment again, the results are not; another question keeps both.
+    let again = |further: &[&str]| {
+        let mut command = scratch.benchwright();
+        run_while(command.args(capacity.get_args()).args(further), |_| {})
+    };
+    let same = again(&[]);
+    assert_eq!(same.code, 2, "{same:#?}");
+    assert!(same.stderr.contains("saved    mine.yaml (as it was)\n"), "{same:#?}");
+    assert!(same.stderr.contains("out: this folder is not empty"), "{same:#?}");
+    let other = again(&["--method", "POST"]);
+    assert_eq!(other.code, 2, "{other:#?}");
+    assert!(other.stderr.contains("such a file, with another experiment"), "{other:#?}");
     assert_eq!(scratch.remains(), [""; 0]);
 }
 

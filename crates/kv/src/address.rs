@@ -3,6 +3,11 @@
 /// The number of bits of an address. The uppermost one is reserved for a cache of reads.
 pub(crate) const ADDRESS_BITS: u32 = 48;
 
+/// Returns the address behind the page that a place in the log is in.
+pub(crate) fn end_of_page(at: u64, page: u64) -> u64 {
+    (at & !(page - 1)) + page
+}
+
 /// A byte offset from the beginning of the log, which only grows. No record is at zero.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Address(u64);

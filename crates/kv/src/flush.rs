@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 
+use crate::address::end_of_page;
 use crate::sync::{AtomicU8, AtomicU64, Mutex, Ordering};
 
 #[cfg(all(test, not(shuttle)))]
@@ -88,7 +89,7 @@ impl Flush {
         }
         let area = state.again.pop().or_else(|| {
             let begun = state.begun;
-            let end = ((begun & !(page - 1)) + page).min(safe);
+            let end = end_of_page(begun, page).min(safe);
             state.begun = begun.max(end);
             (begun < end).then_some(begun..end)
         })?;

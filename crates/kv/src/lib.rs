@@ -44,6 +44,8 @@ mod checkpoint;
 mod compaction;
 mod durability;
 mod epoch;
+#[cfg(all(test, not(shuttle)))]
+mod fixture;
 mod flush;
 mod hash;
 mod index;

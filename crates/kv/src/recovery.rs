@@ -10,12 +10,13 @@ use std::io;
 
 use net::{FileId, Operation};
 
+use crate::address::{Address, end_of_page};
 use crate::checkpoint::Start;
 use crate::checkpoint::manifest::{Manifest, Unreadable, is_new, name, version_of};
 use crate::hash::Hash;
 use crate::index::{Added, Growth};
 use crate::log::BLOCK;
-use crate::log::stored::{check, length_of_run, records};
+use crate::log::stored::{Corrupt, first_run, records};
 use crate::options::{OpenError, Options};
 use crate::segment::Segment;
 use crate::shared::Shared;
@@ -204,7 +205,7 @@ pub(crate) fn scan(
     let mut parts: VecDeque<Part> = VecDeque::new();
     loop {
         while next < tail && parts.len() < MOST_AT_ONCE && storage.room() > 0 {
-            let end = ((next & !(shared.page - 1)) + shared.page).min(tail);
+            let end = end_of_page(next, shared.page).min(tail);
             let (segment, at) = shared.place(next);
             let file = storage.file(segment.as_str()).map_err(OpenError::Storage)?;
             let buffer = vec![0; (end - next) as usize];
@@ -223,7 +224,7 @@ pub(crate) fn scan(
         part.expect("only these are read").bytes = Some(bytes);
         while let Some(Part { bytes: Some(_), .. }) = parts.front() {
             let Part { at, bytes } = parts.pop_front().expect("it was looked at");
-            let end = ((at & !(shared.page - 1)) + shared.page).min(tail);
+            let end = end_of_page(at, shared.page).min(tail);
             let bytes = bytes.unwrap_or_default();
             records += index_part(shared, begin, at, end, &bytes)?;
         }
@@ -241,14 +242,11 @@ fn index_part(
     let mut count = 0;
     let mut at = from;
     while at < to {
-        let corrupt = || {
+        let rest = bytes.get((at - from) as usize..).unwrap_or_default();
+        let blocks = first_run(rest, at, shared.id).map_err(|Corrupt| {
             let (file, at) = shared.place(at);
             OpenError::Corrupt { file: file.as_str().to_owned(), at }
-        };
-        let rest = bytes.get((at - from) as usize..).ok_or_else(corrupt)?;
-        let length = length_of_run(rest).ok_or_else(corrupt)?.max(1) as usize * BLOCK as usize;
-        let blocks = rest.get(..length).ok_or_else(corrupt)?;
-        check(blocks, at, shared.id).map_err(|_| corrupt())?;
+        })?;
         for (address, record) in records(blocks, at) {
             if address.get() >= begin {
                 let hash = Hash::of(record.key, shared.seed);
@@ -262,7 +260,7 @@ fn index_part(
 }
 
 /// Makes a record the newest of its chain.
-fn insert(shared: &Shared, hash: Hash, address: crate::address::Address) -> Result<(), OpenError> {
+fn insert(shared: &Shared, hash: Hash, address: Address) -> Result<(), OpenError> {
     let added = match shared.index.find(hash) {
         Some(slot) => {
             assert!(slot.replace(address), "nobody else uses the index yet");

@@ -69,6 +69,14 @@ pub(crate) fn check(blocks: &[u8], address: u64, store: u64) -> Result<(), Corru
     if is_good { Ok(()) } else { Err(Corrupt) }
 }
 
+/// Returns the blocks that belong together at the beginning of what was read at an address, checked.
+pub(crate) fn first_run(bytes: &[u8], address: u64, store: u64) -> Result<&[u8], Corrupt> {
+    let length = length_of_run(bytes).ok_or(Corrupt)?.max(1) as usize * BLOCK as usize;
+    let blocks = bytes.get(..length).ok_or(Corrupt)?;
+    check(blocks, address, store)?;
+    Ok(blocks)
+}
+
 /// Returns the record at an address in checked blocks that begin with its block.
 pub(crate) fn record_at(blocks: &[u8], address: Address) -> Result<Stored<'_>, Corrupt> {
     blocks.get((address.get() % BLOCK) as usize..).and_then(Stored::at).ok_or(Corrupt)

@@ -1,57 +1,23 @@
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use measure::{Nanos, Random};
-use net::simulation::{Disk, Effect, Faults, Peer};
-use net::{ConnectionId, Files, Io, Simulation};
+use net::Io;
+use net::simulation::{Disk, Faults};
 
+use crate::fixture::{PAGE, Thread};
 use crate::recovery::Recovered;
-use crate::storage::{Folder, Nowhere, Storage};
+use crate::storage::{Nowhere, Storage};
 use crate::{
-    Completions, Durability, Durable, FixedCode, FixedOp, NoCheckpoint, Op, OpenError, Options,
-    Outcome, Replies, Session, Status, Store,
+    Durability, Durable, FixedCode, FixedOp, NoCheckpoint, Op, OpenError, Options, Outcome,
+    Replies, Session, Status, Store,
 };
 
 mod compaction;
 mod threads;
 
-const PAGE: u64 = 16 << 10;
-
-struct Nobody;
-
-impl Peer for Nobody {
-    fn receive(
-        &mut self,
-        _: ConnectionId,
-        _: &[u8],
-        _: measure::Instant,
-        _: &mut Vec<(measure::Instant, Effect)>,
-    ) {
-    }
-}
-
-/// A thread with a disk.
-struct Thread {
-    io: Simulation<Nobody>,
-    folder: Folder,
-    completions: Completions,
-}
-
 impl Thread {
-    fn new(disk: Disk) -> Thread {
-        let mut io = Simulation::new(Nobody).with_disk(disk);
-        let folder = Folder::new(io.folder(Path::new("/store")).unwrap());
-        Thread { io, folder, completions: Completions::new(1 << 20) }
-    }
-
     fn open(&mut self) -> Result<Store, OpenError> {
         Store::open(options(), &mut self.folder.on(&mut self.io))
-    }
-
-    fn poll(&mut self, session: &mut Session) -> Vec<(u64, Status, Vec<u8>)> {
-        session.poll(&mut self.folder.on(&mut self.io), &mut self.completions);
-        let ends = self.completions.iter();
-        ends.map(|(serial, status, value)| (serial, status, value.to_vec())).collect()
     }
 
     /// Lets time pass until the next call of an operation on a file has ended.

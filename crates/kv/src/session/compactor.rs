@@ -7,9 +7,10 @@
 
 use net::{Completion, Operation};
 
+use crate::address::end_of_page;
 use crate::compaction::TOKEN;
 use crate::log::BLOCK;
-use crate::log::stored::{check, length_of_run, records};
+use crate::log::stored::{first_run, records};
 use crate::replies::Completions;
 use crate::segment::Segment;
 use crate::shared::Shared;
@@ -116,7 +117,7 @@ impl Compactor {
 
     fn read_on(&mut self, storage: &mut dyn Storage) {
         let shared = &self.session.shared;
-        let end = ((self.read & !(shared.page - 1)) + shared.page).min(self.target);
+        let end = end_of_page(self.read, shared.page).min(self.target);
         let (segment, at) = shared.place(self.read);
         // The next poll tries it again.
         let Ok(file) = storage.file(segment.as_str()) else { return };
@@ -142,10 +143,7 @@ impl Compactor {
         while self.searched < self.part.len() && self.session.pending() < MOST_COPIES {
             let shared = &self.session.shared;
             let at = self.read - (self.part.len() - self.searched) as u64;
-            let rest = &self.part[self.searched..];
-            let length = length_of_run(rest)?.max(1) as usize * BLOCK as usize;
-            let blocks = rest.get(..length)?;
-            check(blocks, at, shared.id).ok()?;
+            let blocks = first_run(&self.part[self.searched..], at, shared.id).ok()?;
             for (address, record) in records(blocks, at) {
                 self.records += 1;
                 if !record.info.is_tombstone() {
@@ -154,7 +152,7 @@ impl Compactor {
                     self.session.waiting.keep_copy(serial, record.key, address);
                 }
             }
-            self.searched += length;
+            self.searched += blocks.len();
         }
         Some(())
     }

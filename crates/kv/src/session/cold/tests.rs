@@ -1,62 +1,27 @@
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use measure::{Nanos, Random};
-use net::simulation::{Disk, Effect, Faults, Peer};
-use net::{ConnectionId, Files, Io, Simulation};
+use net::Io;
+use net::simulation::{Disk, Faults};
 
-use crate::storage::{Folder, Storage};
-use crate::{Completions, Op, Options, Outcome, Replies, Session, Status, Store};
-
-const PAGE: u64 = 16 << 10;
-
-struct Nobody;
-
-impl Peer for Nobody {
-    fn receive(
-        &mut self,
-        _: ConnectionId,
-        _: &[u8],
-        _: measure::Instant,
-        _: &mut Vec<(measure::Instant, Effect)>,
-    ) {
-    }
-}
-
-/// A thread with a disk.
-struct Thread {
-    io: Simulation<Nobody>,
-    folder: Folder,
-    completions: Completions,
-}
+use crate::fixture::{PAGE, Thread};
+use crate::storage::Storage;
+use crate::{Op, Options, Outcome, Replies, Session, Status, Store};
 
 impl Thread {
-    fn new(disk: Disk) -> Thread {
-        let mut io = Simulation::new(Nobody).with_disk(disk);
-        let folder = Folder::new(io.folder(Path::new("/store")).unwrap());
-        Thread { io, folder, completions: Completions::new(1 << 20) }
-    }
-
-    fn storage(&mut self) -> impl Storage + '_ {
-        self.folder.on(&mut self.io)
-    }
-
     /// Polls once, and lets a millisecond pass.
-    fn poll(&mut self, session: &mut Session) -> Vec<(u64, Status, Vec<u8>)> {
-        session.poll(&mut self.folder.on(&mut self.io), &mut self.completions);
+    fn turn(&mut self, session: &mut Session) -> Vec<(u64, Status, Vec<u8>)> {
+        let ends = self.poll(session);
         let until = self.io.now() + Nanos::from_micros(1000);
         self.io.wait(until);
-        self.completions
-            .iter()
-            .map(|(serial, status, value)| (serial, status, value.to_vec()))
-            .collect()
+        ends
     }
 
     /// Waits for all pending operations, and returns their ends by serial.
-    fn finish(&mut self, session: &mut Session) -> BTreeMap<u64, (Status, Vec<u8>)> {
+    fn ends(&mut self, session: &mut Session) -> BTreeMap<u64, (Status, Vec<u8>)> {
         let mut ends = BTreeMap::new();
         for _ in 0..100_000 {
-            for (serial, status, value) in self.poll(session) {
+            for (serial, status, value) in self.turn(session) {
                 assert!(ends.insert(serial, (status, value)).is_none(), "one end each");
             }
             if session.pending() == 0 {
@@ -90,7 +55,7 @@ fn all(thread: &mut Thread, session: &mut Session, ops: &[Op<'_>]) -> Vec<(Statu
     let mut replies = Replies::new(1 << 20);
     let first = session.next_serial();
     assert_eq!(session.batch(ops, &mut replies), ops.len());
-    let mut ends = thread.finish(session);
+    let mut ends = thread.ends(session);
     let each = replies.statuses().iter().enumerate();
     each.map(|(index, status)| match status {
         Status::Pending => ends.remove(&(first + index as u64)).unwrap(),
@@ -212,7 +177,7 @@ fn additions_to_cold_values_of_two_sessions_are_all_there() {
             }
             while first.pending() + second.pending() > 0 {
                 for session in [&mut first, &mut second] {
-                    let ends = thread.poll(session);
+                    let ends = thread.turn(session);
                     assert!(ends.iter().all(|(_, status, _)| *status == Status::Ok), "{round}");
                     ended += ends.len();
                 }
@@ -262,9 +227,9 @@ fn a_disk_without_space_answers_full_until_there_is_space() {
     let full = (0..).find(|key| upsert(&mut thread, &mut session, *key) == Status::Full).unwrap();
     assert!(full > 8 * PAGE / 160, "{full}");
     thread.io.disk_mut().faults.capacity = None;
-    thread.poll(&mut session);
-    thread.finish(&mut session);
-    thread.poll(&mut session);
+    thread.turn(&mut session);
+    thread.ends(&mut session);
+    thread.turn(&mut session);
     assert_eq!(upsert(&mut thread, &mut session, full), Status::Ok);
 }
 

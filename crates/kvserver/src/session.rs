@@ -222,8 +222,7 @@ impl Running {
         let executed = self.store.batch_fixed(ops, fixed);
         statuses.clear();
         statuses.extend(fixed.statuses().iter().map(|status| *status as u8));
-        counts.count_batch(&batch.opcodes[..executed], statuses);
-        self.pending += statuses.iter().filter(|status| **status == Status::Pending as u8).count();
+        self.count(&batch.opcodes[..executed], statuses, counts);
         self.begin_to_keep(header.serial, header.count);
         if executed < ops.len() {
             self.rest = Some(Rest::Fixed(Box::new(FixedRest {
@@ -235,37 +234,41 @@ impl Running {
             })));
             return;
         }
-        let start = out.len();
-        let at = (VIEW, header.serial);
-        encode_reply_fixed(at, statuses, fixed.bytes(), self.checksums, out);
-        self.keep(&out[start..]);
+        self.reply_fixed(header.serial, statuses, fixed.bytes(), out);
     }
 
     /// Goes on with a batch of which a part was executed before the cut of a checkpoint.
     fn go_on_fixed(
         &mut self,
-        rest: Box<FixedRest>,
+        mut rest: Box<FixedRest>,
         scratch: &mut Scratch,
         counts: &Counts,
         out: &mut Vec<u8>,
     ) {
-        let mut rest = rest;
         let executed = self.store.batch_fixed(&rest.ops, &mut scratch.fixed);
         let first = rest.statuses.len();
         rest.statuses.extend(scratch.fixed.statuses().iter().map(|status| *status as u8));
         rest.values.extend_from_slice(scratch.fixed.bytes());
-        let statuses = &rest.statuses[first..];
-        counts.count_batch(&rest.opcodes[..executed], statuses);
-        self.pending += statuses.iter().filter(|status| **status == Status::Pending as u8).count();
+        self.count(&rest.opcodes[..executed], &rest.statuses[first..], counts);
         rest.opcodes.drain(..executed);
         rest.ops.drain(..executed);
         if !rest.ops.is_empty() {
             self.rest = Some(Rest::Fixed(rest));
             return;
         }
+        self.reply_fixed(rest.serial, &rest.statuses, &rest.values, out);
+    }
+
+    /// Counts operations that were executed, and those of them whose results follow.
+    fn count(&mut self, opcodes: &[u8], statuses: &[u8], counts: &Counts) {
+        counts.count_batch(opcodes, statuses);
+        self.pending += statuses.iter().filter(|status| **status == Status::Pending as u8).count();
+    }
+
+    /// Appends the reply to a whole batch, and keeps it.
+    fn reply_fixed(&mut self, serial: u64, statuses: &[u8], values: &[u8], out: &mut Vec<u8>) {
         let start = out.len();
-        let at = (VIEW, rest.serial);
-        encode_reply_fixed(at, &rest.statuses, &rest.values, self.checksums, out);
+        encode_reply_fixed((VIEW, serial), statuses, values, self.checksums, out);
         self.keep(&out[start..]);
     }
 
@@ -280,8 +283,19 @@ impl Running {
         out: &mut Vec<u8>,
     ) {
         self.begin_to_keep(header.serial, header.count);
-        let mut items = items;
-        self.run(&mut items, header.serial, MOST_WAITING, scratch, counts, out);
+        self.execute_items(items, header.serial, scratch, counts, out);
+    }
+
+    /// Executes the operations from a serial on, as far as their replies may wait.
+    fn execute_items(
+        &mut self,
+        mut items: Items<'_>,
+        serial: u64,
+        scratch: &mut Scratch,
+        counts: &Counts,
+        out: &mut Vec<u8>,
+    ) {
+        self.run(&mut items, serial, MOST_WAITING, scratch, counts, out);
         if !items.rest().is_empty() {
             let bytes = items.rest().to_vec();
             self.rest = Some(Rest::Sized { bytes, serial: self.executed() + 1 });
@@ -294,12 +308,7 @@ impl Running {
             None => {}
             Some(Rest::Fixed(rest)) => self.go_on_fixed(rest, scratch, counts, out),
             Some(Rest::Sized { bytes, serial }) => {
-                let mut items = Items::rest_of(&bytes);
-                self.run(&mut items, serial, MOST_WAITING, scratch, counts, out);
-                if !items.rest().is_empty() {
-                    let bytes = items.rest().to_vec();
-                    self.rest = Some(Rest::Sized { bytes, serial: self.executed() + 1 });
-                }
+                self.execute_items(Items::rest_of(&bytes), serial, scratch, counts, out);
             }
         }
     }

@@ -9,6 +9,7 @@ mod witness;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::time::Duration;
 
 use wire::kv::{
@@ -33,6 +34,15 @@ fn store() -> Store {
 
 fn serve(shards: usize) -> Server {
     Server::start(options(shards), store()).unwrap()
+}
+
+/// Serves a store of this size whose files are in a folder.
+fn serve_sized(folder: &Path, sizes: kv::Options, shards: usize) -> Server {
+    let mut io = Epoll::new(Timer::Sleep).unwrap();
+    let mut files = Folder::new(io.folder(folder).unwrap());
+    let store = Store::open(sizes, &mut files.on(&mut io)).unwrap();
+    let options = Options { folder: Some(folder.to_owned()), ..options(shards) };
+    Server::start(options, store).unwrap()
 }
 
 const HELLO: Hello = Hello {

@@ -23,11 +23,7 @@ fn serve_from(folder: &Path, shards: usize) -> Server {
         durability: Durability::Checkpoint,
         ..kv::Options::default()
     };
-    let mut io = Epoll::new(Timer::Sleep).unwrap();
-    let mut files = Folder::new(io.folder(folder).unwrap());
-    let store = Store::open(sizes, &mut files.on(&mut io)).unwrap();
-    let options = Options { folder: Some(folder.to_owned()), ..options(shards) };
-    Server::start(options, store).unwrap()
+    serve_sized(folder, sizes, shards)
 }
 
 /// Waits until a checkpoint is durable.

@@ -110,10 +110,11 @@ pub(crate) fn read() -> Result<(Cli, Vec<Named>), clap::Error> {
 }
 
 fn read_from(words: impl IntoIterator<Item = OsString>) -> Result<(Cli, Vec<Named>), clap::Error> {
-    let mut matches = command().try_get_matches_from(words)?;
-    let files = files::of(&command(), &matches);
+    let mut program = command();
+    let mut matches = program.try_get_matches_from_mut(words)?;
+    let files = files::of(&program, &matches);
     let cli = Cli::from_arg_matches_mut(&mut matches);
-    Ok((cli.map_err(|error| error.format(&mut command()))?, files))
+    Ok((cli.map_err(|error| error.format(&mut program))?, files))
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,10 +1,13 @@
 //! The files that a command line names: which of them a command writes, and which it reads.
 
 use std::any::TypeId;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Command};
 use console::files::{Named, Role};
+
+use crate::command::files::report::page_beside;
+use crate::command::init::mix_beside;
 
 #[cfg(test)]
 mod tests;
@@ -75,15 +78,10 @@ fn beside(command: &str, files: &[Named]) -> Option<Named> {
     };
     let of = |option: &str| files.iter().find(|named| named.option == option);
     match command {
-        "init" => written("the mix beside --out,", of("--out")?.path.with_extension("jsonl")),
-        "report" if of("--out").is_none() => written("the page", page_of(&files.first()?.path)?),
+        "init" => written("the mix beside --out,", mix_beside(&of("--out")?.path)),
+        "report" if of("--out").is_none() => {
+            written("the page", page_beside(&files.first()?.path)?)
+        }
         _ => None,
     }
-}
-
-/// Returns the place of the page beside a file.
-fn page_of(file: &Path) -> Option<PathBuf> {
-    let mut name = file.is_file().then(|| file.as_os_str().to_owned())?;
-    name.push(".html");
-    Some(name.into())
 }

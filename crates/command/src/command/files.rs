@@ -17,7 +17,7 @@ use console::output::Failure;
 
 pub(super) mod analyse;
 pub(super) mod compare;
-pub(super) mod report;
+pub(crate) mod report;
 
 #[cfg(test)]
 mod tests;

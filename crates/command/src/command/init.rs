@@ -112,8 +112,13 @@ struct Draft {
     said: Vec<String>,
 }
 
+/// Returns the place of the mix that belongs to an experiment.
+pub(crate) fn mix_beside(experiment: &Path) -> PathBuf {
+    experiment.with_extension("jsonl")
+}
+
 pub(crate) fn init(arguments: &Init) -> Result<Exit, Failure> {
-    let mix = arguments.out.with_extension("jsonl");
+    let mix = mix_beside(&arguments.out);
     if arguments.header_file.as_deref() == Some(Path::new("-")) {
         return Err(Failure::question(
             "--header-file -: it is read several times here; name a file",

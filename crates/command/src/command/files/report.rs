@@ -47,17 +47,20 @@ fn check_beside(place: &Path) -> io::Result<()> {
     }
 }
 
+/// Returns the place of the page beside a file; `None` if it is not a file.
+pub(crate) fn page_beside(file: &Path) -> Option<PathBuf> {
+    let mut name = file.is_file().then(|| file.as_os_str().to_owned())?;
+    name.push(".html");
+    Some(name.into())
+}
+
 /// The page stands beside the first file unless the user names a place.
 fn place(paths: &[PathBuf], out: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(out) = out {
         return Ok(out.to_owned());
     }
-    match paths.first().filter(|path| path.is_file()) {
-        Some(first) => {
-            let mut name = first.clone().into_os_string();
-            name.push(".html");
-            Ok(name.into())
-        }
+    match paths.first().and_then(|first| page_beside(first)) {
+        Some(page) => Ok(page),
         None => {
             let name = paths.first().map_or(String::new(), |path| path.display().to_string());
             let text = format!("{name} is not a regular file: name the page by --out FILE.html");

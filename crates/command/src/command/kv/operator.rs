@@ -33,32 +33,49 @@ pub(crate) struct Operate {
     token_file: Option<PathBuf>,
 }
 
-impl Operate {
+/// An operator, who may ask several times: a token file can be a pipe, which has its bytes once.
+struct Operator<'a> {
+    arguments: &'a Operate,
+    token: Option<Vec<u8>>,
+}
+
+impl<'a> Operator<'a> {
+    fn of(arguments: &'a Operate) -> Result<Operator<'a>, Failure> {
+        let token = arguments.token_file.as_deref().map(read_token).transpose()?;
+        Ok(Operator { arguments, token })
+    }
+
     /// Asks the server, and returns the document that it answers.
     fn ask(&self, verb: Verb) -> Result<(String, Value), Failure> {
-        let token = self.token_file.as_deref().map(read_token).transpose()?;
-        let answer = ask(self.server.0, verb, token.as_deref());
-        let text = answer.map_err(|why| refusal(self, &why))?;
+        let answer = ask(self.arguments.server.0, verb, self.token.as_deref());
+        let text = answer.map_err(|why| refusal(self.arguments, &why))?;
         let document = serde_json::from_str(&text)
             .map_err(|error| Failure::no_answer(format!("the answer of the server: {error}")))?;
         Ok((text, document))
     }
+
+    /// Prints a document, or the text that says it.
+    fn print(&self, document: &str, text: &str) -> Result<Exit, Failure> {
+        match self.arguments.json {
+            true => output::result(&format!("{document}\n"))?,
+            false => output::result(text)?,
+        }
+        Ok(Exit::Answered)
+    }
 }
 
 pub(crate) fn stats(arguments: &Operate) -> Result<Exit, Failure> {
-    let (text, document) = arguments.ask(Verb::Stats)?;
-    match arguments.json {
-        true => output::result(&format!("{text}\n"))?,
-        false => output::result(&figures(&document))?,
-    }
-    Ok(Exit::Answered)
+    let operator = Operator::of(arguments)?;
+    let (text, document) = operator.ask(Verb::Stats)?;
+    operator.print(&text, &figures(&document))
 }
 
 pub(crate) fn checkpoint(arguments: &Operate) -> Result<Exit, Failure> {
-    let (text, document) = arguments.ask(Verb::Checkpoint)?;
+    let operator = Operator::of(arguments)?;
+    let (text, document) = operator.ask(Verb::Checkpoint)?;
     let version = document["version"].as_u64().unwrap_or_default();
     loop {
-        let (_, document) = arguments.ask(Verb::Stats)?;
+        let (_, document) = operator.ask(Verb::Stats)?;
         let state = &document["checkpoint"];
         if version <= state["durable"].as_u64().unwrap_or_default() {
             break;
@@ -70,27 +87,18 @@ pub(crate) fn checkpoint(arguments: &Operate) -> Result<Exit, Failure> {
         }
         clock::sleep_until(clock::now() + BETWEEN_LOOKS);
     }
-    match arguments.json {
-        true => output::result(&format!("{text}\n"))?,
-        false => output::result(&format!("checkpoint {version} is durable\n"))?,
-    }
-    Ok(Exit::Answered)
+    operator.print(&text, &format!("checkpoint {version} is durable\n"))
 }
 
 pub(crate) fn compact(arguments: &Operate) -> Result<Exit, Failure> {
-    arguments.ask(Verb::Compact)?;
+    let operator = Operator::of(arguments)?;
+    operator.ask(Verb::Compact)?;
     loop {
-        let (_, document) = arguments.ask(Verb::Stats)?;
+        let (_, document) = operator.ask(Verb::Stats)?;
         let log = &document["log"];
         if log["compacting"] != true {
-            let text = match arguments.json {
-                true => format!("{log}\n"),
-                false => {
-                    format!("the log has {}\n", Bytes(log["bytes"].as_u64().unwrap_or_default()))
-                }
-            };
-            output::result(&text)?;
-            return Ok(Exit::Answered);
+            let bytes = Bytes(log["bytes"].as_u64().unwrap_or_default());
+            return operator.print(&log.to_string(), &format!("the log has {bytes}\n"));
         }
         clock::sleep_until(clock::now() + BETWEEN_LOOKS);
     }

@@ -284,7 +284,9 @@ impl Trial {
         };
         if let Some(load) = load.as_mut() {
             // The drain follows the measurement; no requests are offered in it.
-            load.series = load.measured().cloned().collect();
+            let mut series = std::mem::take(&mut load.series);
+            series.retain(|interval| !load.is_drain(interval));
+            load.series = series;
         }
         let p99 = load.as_ref().and_then(|load| interval(load.total.response_time.as_ref()?));
         let components = match kept {

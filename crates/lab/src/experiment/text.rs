@@ -338,32 +338,33 @@ fn time(resolved: &Resolved, plan: &Plan) -> String {
             format!("{least} to {most} trials: {} to {}", in_words(shortest), in_words(longest))
         }
     };
-    let usual = match usual::of_plan(plan) {
+    let usual = usual::of_plan(plan);
+    let cut = cut_by_budget(resolved, plan, usual.as_ref());
+    let usual = match usual {
         None => String::new(),
         Some(Usual { time, .. }) if least == most => format!("; usually {}", in_words(time)),
         Some(Usual { trials, time }) => format!("; usually {trials} in {}", in_words(time)),
     };
-    let usual = usual + &cut_by_budget(resolved, plan);
     let strands = plan.strands.len() as u64;
     let disturbance = in_words(trial::disturbance_allowed(plan.resolved(0), strands));
     format!(
-        "{} per trial; {range}{usual}; up to {disturbance} more if the machine is disturbed",
+        "{} per trial; {range}{usual}{cut}; up to {disturbance} more if the machine is disturbed",
         in_words(trial_length(plan.resolved(0)))
     )
 }
 
 /// Returns what a budget of time leaves out, if it is shorter than the usual run, or than a single trial.
-fn cut_by_budget(resolved: &Resolved, plan: &Plan) -> String {
+fn cut_by_budget(resolved: &Resolved, plan: &Plan, usual: Option<&Usual>) -> String {
     let Some(budget) = resolved.spec.budget.time.as_deref().copied() else { return String::new() };
     let first = plan.resolved(0);
     let least = probe_length(first) + trial_length(first);
-    match usual::of_plan(plan) {
+    match usual {
         _ if budget < least => format!(
             "; budget.time {} is too short for one trial, which needs {}",
             in_words(budget),
             least.written()
         ),
-        Some(Usual { time, .. }) if budget < time => {
+        Some(Usual { time, .. }) if budget < *time => {
             format!(", but budget.time ends it after {}", in_words(budget))
         }
         _ => String::new(),

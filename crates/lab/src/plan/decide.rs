@@ -239,17 +239,20 @@ pub(crate) const NO_SUCCESS: &str =
 /// machine would change that, and no higher load: only a search for a capacity tries lower ones, which a service that
 /// refuses requests may accept.
 fn is_hopeless(resolved: &Resolved, journal: &[Entry]) -> bool {
-    // An objective that allows every request to fail asks for such a load.
-    let is_allowed = |slo: &slo::Slo| matches!(slo, slo::Slo::Failures { max } if 1.0 <= max.0);
     let search = resolved.spec.search.as_ref();
     let tries_lower = search.is_some_and(|it| matches!(it.strategy, Strategy::Bracket(_)));
     let is_hopeless = |observed: &Observed| {
         observed.is_all_wrong() && (!tries_lower || failing::are_of_any_load(&observed.failing))
     };
     let mut observed = journal.iter().filter_map(|entry| entry.observed.as_ref()).peekable();
-    observed.peek().is_some()
-        && observed.all(is_hopeless)
-        && !resolved.slos().iter().any(is_allowed)
+    observed.peek().is_some() && observed.all(is_hopeless) && !is_allowed(resolved, 1.0)
+}
+
+/// Returns true if an objective allows this share of the requests to fail: then it asks for such a load.
+fn is_allowed(resolved: &Resolved, failed_share: f64) -> bool {
+    let allows =
+        |slo: &slo::Slo| matches!(slo, slo::Slo::Failures { max } if failed_share <= max.0);
+    resolved.slos().iter().any(allows)
 }
 
 /// Returns why a service fails at any load: it answered most requests of every trial wrongly, and not less of them
@@ -257,13 +260,7 @@ fn is_hopeless(resolved: &Resolved, journal: &[Entry]) -> bool {
 /// has no capacity to look for.
 fn failing_at_any_load(resolved: &Resolved, journal: &[Entry]) -> Option<String> {
     let observed = || journal.iter().filter_map(|entry| Some((entry, entry.observed.as_ref()?)));
-    let is_allowed = |share: f64| {
-        resolved
-            .slos()
-            .iter()
-            .any(|slo| matches!(slo, slo::Slo::Failures { max } if share <= max.0))
-    };
-    let fails = |of: &Observed| of.is_mostly_wrong() && !is_allowed(of.failed_share());
+    let fails = |of: &Observed| of.is_mostly_wrong() && !is_allowed(resolved, of.failed_share());
     let trials = || observed().filter(|(entry, _)| entry.purpose == Purpose::Trial);
     let by_load = |one: &(&Entry, &Observed), other: &(&Entry, &Observed)| {
         one.1.offered_per_s.total_cmp(&other.1.offered_per_s)

@@ -310,7 +310,7 @@ fn happen(place: &Folders, fault: Fault, runner: &mut Child, random: &mut Random
     let pid = runner.id();
     let a_while = Nanos::from_secs_f64(0.2 + 1.3 * random.unit());
     let named = |word: &str| -> Vec<u32> {
-        descendants(pid).into_iter().filter(|pid| command_line(*pid).contains(word)).collect()
+        descendants(pid).into_iter().filter(|pid| processes::command(*pid).contains(word)).collect()
     };
     match fault {
         Fault::Signal(name) => signal(name, &[pid]),
@@ -361,11 +361,6 @@ fn done(command: &mut Command) -> bool {
 fn descendants(pid: u32) -> Vec<u32> {
     let children = processes::children(pid).into_iter();
     children.flat_map(|child| [vec![child], descendants(child)].concat()).collect()
-}
-
-fn command_line(pid: u32) -> String {
-    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    String::from_utf8_lossy(&line).replace('\0', " ")
 }
 
 /// Waits for an end for so long at most.

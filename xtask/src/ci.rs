@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io::{self, BufRead, BufReader};
+use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -20,6 +21,8 @@ mod tests;
 
 /// The longest time for which tests may print nothing: several times that of the slowest.
 const LONGEST_SILENCE: Nanos = Nanos::from_secs(600);
+/// The longest time for which the last output may be on its way once cargo has ended.
+const LAST_OUTPUT: Nanos = Nanos::from_secs(10);
 
 /// The result of a step, and the lines of its output to repeat at the end.
 struct Outcome {
@@ -127,27 +130,51 @@ fn is_result(line: &str) -> bool {
 
 /// Starts `command` with both its streams in one pipe, and passes each line to `line`; returns true
 /// if it succeeded. The programs that it runs are killed if none has printed for `longest_silence`.
+/// A program that outlives `command` and keeps the pipe open is a failure, and is killed too.
 fn each_line(
     mut command: Command,
     longest_silence: Nanos,
     mut line: impl FnMut(&str),
 ) -> io::Result<bool> {
+    enum Event {
+        Line(Vec<u8>),
+        Ended(bool),
+    }
     let (output, input) = io::pipe()?;
+    let pipe = fs::read_link(format!("/proc/self/fd/{}", output.as_raw_fd()))?;
     let mut child = command.stdout(input.try_clone()?).stderr(input).spawn()?;
     drop(command); // It has the write ends open; until they are closed, the output does not end.
-    let (sender, lines) = mpsc::channel();
+    let started = child.id();
+    let (sender, events) = mpsc::channel();
+    let ends = sender.clone();
     thread::spawn(move || {
         let lines = BufReader::new(output).split(b'\n');
-        lines.map_while(Result::ok).try_for_each(|bytes| sender.send(bytes))
+        lines.map_while(Result::ok).try_for_each(|bytes| sender.send(Event::Line(bytes)))
     });
+    thread::spawn(move || {
+        ends.send(Event::Ended(child.wait().is_ok_and(|status| status.success())))
+    });
+    let mut ended = None;
     loop {
-        match lines.recv_timeout(longest_silence.into()) {
-            Ok(bytes) => line(&String::from_utf8_lossy(&bytes)),
-            Err(RecvTimeoutError::Disconnected) => return Ok(child.wait()?.success()),
+        let patience =
+            if ended.is_some() { LAST_OUTPUT.min(longest_silence) } else { longest_silence };
+        match events.recv_timeout(patience.into()) {
+            Ok(Event::Line(bytes)) => line(&String::from_utf8_lossy(&bytes)),
+            Ok(Event::Ended(success)) => ended = Some(success),
+            Err(RecvTimeoutError::Disconnected) => return Ok(ended == Some(true)),
+            Err(RecvTimeoutError::Timeout) if ended.is_some() => {
+                let left = processes::with_open(&pipe);
+                for pid in &left {
+                    let command = processes::command(*pid);
+                    line(&format!("error: process {pid} was left running: {command}"));
+                }
+                processes::signal("KILL", &left);
+                return Ok(false);
+            }
             Err(RecvTimeoutError::Timeout) => {
                 line(&format!("error: no output for {longest_silence}: what ran last hangs"));
                 // Cargo then goes on with the next test program.
-                processes::signal("KILL", &processes::children(child.id()));
+                processes::signal("KILL", &processes::children(started));
             }
         }
     }

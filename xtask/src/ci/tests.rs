@@ -43,6 +43,22 @@ fn a_program_that_hangs_is_killed_and_the_next_one_runs() {
 }
 
 #[test]
+fn a_program_that_is_left_running_is_named_and_killed() {
+    let mut command = Command::new("sh");
+    command.args(["-c", "sleep 1234.5 & echo one"]);
+    let mut lines = Vec::new();
+    let short = Nanos::from_millis(300);
+    let passed = each_line(command, short, |line| lines.push(line.to_owned())).unwrap();
+    assert!(!passed);
+    let [one, left] = &lines[..] else { panic!("{lines:?}") };
+    assert_eq!(one, "one");
+    assert!(left.ends_with(" was left running: sleep 1234.5"), "{left}");
+    let words: Vec<&str> = left.split(' ').collect();
+    let pid = words[2].parse::<u32>().unwrap();
+    while processes::command(pid).contains("sleep") {} // Killed, not yet gone.
+}
+
+#[test]
 fn a_row_has_a_name_a_time_and_a_remark_only_when_something_is_wrong() {
     assert_eq!(row("clippy", Nanos::from_millis(12_340), ""), "clippy          12.3 s");
     assert_eq!(row("test", Nanos::from_secs(150), "FAILED"), "test         2 min 30 s  FAILED");

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use base64::prelude::BASE64_STANDARD;
+use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD};
 use base64::{Engine, alphabet};
 use wire::url::ends_url;
 
@@ -248,26 +248,34 @@ impl Secrets {
 
     /// Returns a text without the words in base 64 that have a value in them, as the credentials of `Basic` have.
     fn without_encoded(&self, text: &str) -> String {
-        let values: Vec<&[u8]> = self.findable().map(|(_, value)| value.as_bytes()).collect();
-        let Some(shortest) = values.iter().map(|value| value.len()).min() else {
-            return text.to_owned();
-        };
-        let holds = |word: &str| {
-            let decoded = ANY_BASE64.decode(word.trim_end_matches('=')).unwrap_or_default();
-            values.iter().any(|value| decoded.windows(value.len()).any(|part| part == *value))
-        };
-        let mut result = String::new();
-        let mut rest = text;
-        while let Some(at) = rest.find(is_of_base64) {
-            let (before, from) = rest.split_at(at);
-            let word = &from[..from.find(|c| !is_of_base64(c)).unwrap_or(from.len())];
-            result += before;
-            let has_room = shortest <= word.len() / 4 * 3 + 2;
-            result += if has_room && holds(word) { HIDDEN } else { word };
-            rest = &from[word.len()..];
+        let forms: Vec<String> =
+            self.findable().flat_map(|(_, value)| in_base64(value.as_bytes())).collect();
+        let found = forms.iter().flat_map(|form| text.match_indices(form.as_str()));
+        let mut places: Vec<usize> = found.map(|(at, _)| at).collect();
+        places.sort_unstable();
+        let (mut result, mut end) = (String::new(), 0);
+        for at in places {
+            if at < end {
+                continue;
+            }
+            result += text[end..at].trim_end_matches(is_of_base64);
+            result += HIDDEN;
+            end = text.len() - text[at..].trim_start_matches(is_of_base64).len();
         }
-        result + rest
+        result + &text[end..]
     }
+}
+
+/// Returns what every text in base 64, of the usual or of the URL-safe alphabet, has in it if it encodes
+/// bytes with this value among them: the value may begin with any of the three bytes of a group, and
+/// shares the characters at its ends with its neighbours.
+fn in_base64(value: &[u8]) -> impl Iterator<Item = String> {
+    (0..3).flat_map(move |before| {
+        let bytes = [&[0; 3][..before], value].concat();
+        let text = BASE64_STANDARD_NO_PAD.encode(&bytes);
+        let own = &text[(before * 8).div_ceil(6)..bytes.len() * 8 / 6];
+        [own.to_owned(), own.replace('+', "-").replace('/', "_")]
+    })
 }
 
 /// Returns the forms of a value that a program may print: it is the one list of them. In base 64 it is
@@ -313,7 +321,7 @@ const ANY_BASE64: GeneralPurpose = GeneralPurpose::new(
 );
 
 fn is_of_base64(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=')
+    c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '-' | '_' | '=')
 }
 
 /// Returns the names of the references in a text, such as `env.TOKEN`.
@@ -525,7 +533,8 @@ fn without_credentials(text: &str) -> String {
         let value = in_message(&text[begin..]);
         let is_secret = match scheme {
             "basic " => {
-                let decoded = ANY_BASE64.decode(value.trim_end_matches('='));
+                let usual = value.trim_end_matches('=').replace('-', "+").replace('_', "/");
+                let decoded = ANY_BASE64.decode(usual);
                 decoded.is_ok_and(|decoded| decoded.contains(&b':'))
             }
             _ => {

@@ -218,6 +218,18 @@ fn a_value_inside_of_base_64_is_hidden() {
     }
     let other = format!("{} and /a/b+c=", basic("u:another"));
     assert_eq!(secrets.hide(&other), other);
+
+    // The alphabet of URLs, behind any number of bytes, and behind a word that is joined to it.
+    let mut secrets = Secrets::default();
+    secrets.find("${env.T}", &|_| Some("?>ü~s3cret".to_owned()));
+    for before in ["", "a", "ab", "abc", "abcd"] {
+        let encoded = BASE64_STANDARD.encode(format!("{before}?>ü~s3cret:x"));
+        let safe = encoded.replace('+', "-").replace('/', "_");
+        assert_eq!(secrets.hide(&format!("got {safe}.")), "got (redacted).");
+        assert_eq!(secrets.hide(&format!("got a/{encoded}, {safe}")), "got (redacted), (redacted)");
+        assert_eq!(secrets.hide(&format!("got q_{safe} here")), "got (redacted) here");
+    }
+    assert_eq!(without_plain("Basic Pz4_Ojp-fn4 here"), "Basic (redacted) here");
 }
 
 /// Parameters of a path, tokens in place of a user's name, and credentials that no field name announces.

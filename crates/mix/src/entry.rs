@@ -3,6 +3,7 @@
 use load::Label;
 use serde_json::value::RawValue;
 use wire::http1::{Expect, asks_to_close, check_fields, check_method, check_name, says_close};
+use wire::url::{self, is_absolute};
 
 use crate::capture::Captures;
 use crate::check::Checks;
@@ -276,21 +277,31 @@ fn compile_target(
     let first = text.strip_prefix("{{").map(str::trim_start);
     let column = first.and_then(|first| first.strip_prefix("row."));
     let captured = first.is_some_and(|first| first.starts_with("session."));
-    let begins = ["/", "http://", "https://"];
-    let is_target = |text: &str| text == "*" || begins.iter().any(|b| text.starts_with(b));
+    let is_target = |text: &str| text == "*" || text.starts_with('/') || is_absolute(text);
     if column.is_none() && !captured && !is_target(text) {
         let what = "a target begins with `/`, or is absolute; write for example \"/hotels?id=1\"";
         return Err(line.error_at(target.raw(), what));
     }
     head.compile(text, Part::Target, names).map_err(|wrong| line.error_in(target, wrong))?;
+    let fixed = text.split("{{").next().unwrap_or(text);
+    let has_whole_host = fixed == text || 2 < fixed.matches('/').count();
+    if is_absolute(fixed) && has_whole_host {
+        url::parse(fixed).map_err(|why| line.error_at(target.raw(), why))?;
+    }
     let begins = head.uses().next().map(|(variable, _)| variable).filter(|_| captured);
     let name = column.and_then(|column| column.split("}}").next()).map(str::trim_end);
     if let (Some(name), Some(data)) = (name, names.data)
         && let Some(column) = data.columns().iter().position(|known| known == name)
-        && let Some(place) = data.find(column, |cell| !is_target(cell))
     {
-        let what = format!("`{name}` does not begin with `/` at {place}, but a target must");
-        return Err(line.error_at(target.raw(), what + "; write it there, or before {{"));
+        if let Some(place) = data.find(column, |cell| !is_target(cell)) {
+            let what = format!("`{name}` does not begin with `/` at {place}, but a target must");
+            return Err(line.error_at(target.raw(), what + "; write it there, or before {{"));
+        }
+        let is_wrong = |cell: &str| is_absolute(cell) && url::parse(cell).is_err();
+        if let Some(place) = data.find(column, is_wrong) {
+            let what = format!("`{name}` is not a valid URL at {place}");
+            return Err(line.error_at(target.raw(), what + "; write http://HOST:PORT/PATH there"));
+        }
     }
     Ok(begins)
 }

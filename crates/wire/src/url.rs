@@ -77,6 +77,11 @@ pub fn parse(url: &str) -> Result<Url, String> {
     Ok(Url { scheme, user_info, place, authority, target })
 }
 
+/// Returns true for the target of a request that is a whole URL, as a proxy expects it.
+pub fn is_absolute(target: &str) -> bool {
+    ["http://", "https://"].iter().any(|scheme| target.starts_with(scheme))
+}
+
 /// The server that a URL of any scheme names.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Server {

@@ -7,7 +7,8 @@ use crate::entry::without_query;
 use crate::template::{Captured, Filling};
 
 fn read(text: &str) -> Result<Mix, Error> {
-    let data = Data::read("d.csv", "id,name,path\n7,Ann,/a\n8,Bob,b\n").unwrap();
+    let data =
+        Data::read("d.csv", "id,name,path,url\n7,Ann,/a,http://h/\n8,Bob,b,http://h:0/\n").unwrap();
     let fields = [("Host".to_owned(), "h:80".to_owned()), ("X-All".to_owned(), "1".to_owned())];
     let body_file = |path: &str| match path {
         "there.bin" => Ok(b"\x00{{seq}}\xff".to_vec()),
@@ -189,6 +190,9 @@ fn an_error_is_reported_with_its_place_and_the_remedy() {
         r#"{"target":"hotels"}"#,
         r#"{"target":"{{seq}}"}"#,
         r#"{"target":"{{row.path}}"}"#,
+        r#"{"target":"http:///x"}"#,
+        r#"{"target":"https://h:99999/{{seq}}"}"#,
+        r#"{"target":"{{row.url}}"}"#,
         r#"{"label":"ä","target":"/a b"}"#,
         r#"{"target":"/\"\u0041 b"}"#,
         r#"{"target":"/{{rand}}"}"#,
@@ -232,10 +236,13 @@ fn an_error_is_reported_with_its_place_and_the_remedy() {
         m.jsonl:1:11: a target begins with `/`, or is absolute; write for example "/hotels?id=1"
         m.jsonl:1:11: a target begins with `/`, or is absolute; write for example "/hotels?id=1"
         m.jsonl:1:11: `path` does not begin with `/` at d.csv:3, but a target must; write it there, or before {{
+        m.jsonl:1:11: `http:///x`: it names no host; write for example 127.0.0.1:8080
+        m.jsonl:1:11: `https://h:99999/`: `99999` is not a valid port; write a number from 1 to 65535, or leave out the colon
+        m.jsonl:1:11: `url` is not a valid URL at d.csv:3; write http://HOST:PORT/PATH there
         m.jsonl:1:26: ' ' is not allowed here; write it percent-encoded, such as %20 for a space
         m.jsonl:1:11: ' ' is not allowed here; write it percent-encoded, such as %20 for a space
         m.jsonl:1:13: `{{rand}}` is not a placeholder; write one of seq, int, uniform, zipf, hex, uuid, time_ms, connection, row.COLUMN, session.NAME
-        m.jsonl:1:13: the data has no column `nam`; write one of id, name, path
+        m.jsonl:1:13: the data has no column `nam`; write one of id, name, path, url
         m.jsonl:1:11: `GE T` is not a valid method; write one word, such as PUT
         m.jsonl:1:10: a label is a text of one line; write for example "search"
         m.jsonl:1:25: `headers` is not an object; write it as {"Name":"value"}

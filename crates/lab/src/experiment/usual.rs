@@ -19,8 +19,12 @@ use crate::trial::{self, idle};
 #[cfg(test)]
 mod tests;
 
-/// The number of systems on which a search is made.
+/// The number of systems on which a search is made, and on which a long one is made: its mean is known
+/// from fewer, and each takes time.
 const SYSTEMS: u32 = 100;
+const SYSTEMS_OF_LONG: u32 = 10;
+/// The trials of a long search.
+const LONG: u64 = 200;
 /// The rate that a system sustains at most, as a share of what a short closed loop on a newly started
 /// one completes. The hotel application: 1.16 to 1.6. A queue needs no time to become fast.
 const OF_PROBE: f64 = 1.35;
@@ -129,11 +133,11 @@ pub(super) fn of(resolved: &Resolved) -> Option<Usual> {
         None => None,
         Some(search) => Some(usual_capacities(resolved, search)?),
     };
-    let on_system = |number: u32| {
+    let on_system = |number: u32, systems: u32| {
         let mut random = Random::part(0, u64::from(number));
         match (&resolved.spec.search, middle) {
             (Some(search), Some((from, to))) => {
-                let share = (f64::from(number) + 0.5) / f64::from(SYSTEMS);
+                let share = (f64::from(number) + 0.5) / f64::from(systems);
                 let capacity = from * (to / from).powf(share);
                 of_search(resolved, search, &mut System { capacity, random })
             }
@@ -143,9 +147,11 @@ pub(super) fn of(resolved: &Resolved) -> Option<Usual> {
             }
         }
     };
-    let each: Vec<Usual> = (0..SYSTEMS).map(on_system).collect();
-    let trials = each.iter().map(|usual| usual.trials).sum::<u64>() as f64 / f64::from(SYSTEMS);
-    let time = each.iter().map(|usual| usual.time).sum::<Nanos>() / u64::from(SYSTEMS);
+    let is_long = LONG < on_system(0, 1).trials;
+    let systems = if is_long { SYSTEMS_OF_LONG } else { SYSTEMS };
+    let each: Vec<Usual> = (0..systems).map(|number| on_system(number, systems)).collect();
+    let trials = each.iter().map(|usual| usual.trials).sum::<u64>() as f64 / f64::from(systems);
+    let time = each.iter().map(|usual| usual.time).sum::<Nanos>() / u64::from(systems);
     let probe = match resolved.spec.search.as_ref().map(|search| search.start) {
         Some(Start::Probe(_)) => {
             let planned = trial::planned_length(resolved, Purpose::Probe);

@@ -9,12 +9,13 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use anyhow::Context;
+use results::regular;
 use results::said::Said;
 
 use crate::signals;
 
 pub use look::{Mark, has_colours};
-pub use stream::{Stream, create, replace};
+pub use stream::{Destination, Stream, create, replace};
 
 mod look;
 mod stream;
@@ -51,6 +52,21 @@ impl Failure {
     pub fn no_answer(message: impl fmt::Display) -> Failure {
         Failure { exit: Exit::NoAnswer, error: anyhow::anyhow!("{message}") }
     }
+
+    /// Returns the failure with a further line.
+    #[must_use]
+    pub fn with(self, line: &str) -> Failure {
+        Failure { error: anyhow::anyhow!("{:#}\n  {line}", self.error), ..self }
+    }
+
+    /// The failure of what could not be written.
+    pub fn unwritten(what: impl fmt::Display, error: &io::Error) -> Failure {
+        if error.kind() == io::ErrorKind::TimedOut {
+            let error = anyhow::anyhow!("interrupted while nobody read {what}");
+            return Failure { exit: Exit::Interrupted, error };
+        }
+        Failure::no_answer(format!("writing {what}: {}", regular::in_words(error)))
+    }
 }
 
 /// Writes the result. A closed pipe is not a failure.
@@ -60,12 +76,8 @@ pub fn result(text: &str) -> Result<(), Failure> {
 
 fn written(text: &str) -> Result<(), Failure> {
     match Stream::Stdout.write_all(text.as_bytes()) {
-        Err(error) if error.kind() == io::ErrorKind::TimedOut => {
-            let error = anyhow::anyhow!("interrupted while nobody read the result");
-            Err(Failure { exit: Exit::Interrupted, error })
-        }
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::no_answer(format!("writing the result: {error}")))
+            Err(Failure::unwritten("the result", &error))
         }
         _ => Ok(()),
     }
@@ -77,15 +89,35 @@ pub fn shown(text: &str, marks: &[(&str, Mark)]) -> Result<(), Failure> {
     written(&look::Look::of(Stream::Stdout).shown(&harmless(text), marks))
 }
 
-/// Writes a line for people.
-pub fn error(line: &str) {
-    // If this cannot be written either, the error cannot be reported.
-    let _ = Stream::Stderr.write_all(format!("{}\n", harmless(line)).as_bytes());
+/// Writes a message for people, without the middle of lines that nobody could read.
+pub fn error(message: &str) {
+    let lines: Vec<Cow<'_, str>> = message.split('\n').map(readable).collect();
+    to_stderr(&lines.join("\n"));
 }
 
 /// Writes a line for the program that started this one.
 pub fn said(said: &Said) {
-    error(&serde_json::to_string(said).expect("it is plain data"));
+    to_stderr(&serde_json::to_string(said).expect("it is plain data"));
+}
+
+fn to_stderr(text: &str) {
+    // If this cannot be written either, the error cannot be reported.
+    let _ = Stream::Stderr.write_all(format!("{}\n", harmless(text)).as_bytes());
+}
+
+/// Returns a line without its middle if it has more than 2,000 bytes: it quotes a value of millions, as a
+/// damaged file has. The place is at its beginning, and the remedy at its end.
+fn readable(line: &str) -> Cow<'_, str> {
+    const MOST: usize = 2000;
+    const BEGINNING: usize = 1200;
+    const END: usize = 600;
+    if line.len() <= MOST {
+        return Cow::Borrowed(line);
+    }
+    let beginning = &line[..line.floor_char_boundary(BEGINNING)];
+    let end = &line[line.ceil_char_boundary(line.len() - END)..];
+    let left_out = line.len() - beginning.len() - end.len();
+    Cow::Owned(format!("{beginning} … ({left_out} bytes left out) … {end}"))
 }
 
 /// Writes a line that the next one overwrites; only on a terminal.

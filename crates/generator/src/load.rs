@@ -9,6 +9,7 @@ pub mod probe;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context as _;
+use console::files;
 use console::output::{self, Exit, Failure};
 use load::measurement::Failure as NotMeasured;
 use load::pacing::{Offered, Pacing};
@@ -59,6 +60,7 @@ fn make(arguments: &Load, secrets: &mut Secrets) -> Result<Exit, Failure> {
         Some(wanted) => Workload::events(wanted, headers),
         None => Workload::new(requested(arguments, headers, secrets)?)?,
     };
+    files::check(&[Outputs::files(arguments), workload.files()].concat())?;
     let mut plan = plan(arguments, &targets, workload.requests_of_an_arrival())?;
     let labels = secret::labels(labels(&workload, &plan.pacing));
     check_labels(&arguments.slo, &labels).map_err(Failure::question)?;

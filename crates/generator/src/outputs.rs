@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use load::measurement::Measurement;
-use results::{Load, regular};
+use results::Load;
 
 use crate::samples::{Sampler, Sampling};
 use crate::{csv, hlog, options};
@@ -34,6 +34,23 @@ impl Outputs {
             sampling: None,
         };
         outputs.begin(arguments.samples.as_deref(), labels)
+    }
+
+    /// Returns the files that a command line has written.
+    pub(super) fn files(arguments: &options::Load) -> Vec<Named> {
+        let written = [
+            ("--json", &arguments.json),
+            ("--csv", &arguments.csv),
+            ("--hlog", &arguments.hlog),
+            ("--samples", &arguments.samples),
+            ("--report", &arguments.report),
+            ("--notes", &arguments.notes),
+        ];
+        let named = written.into_iter().filter_map(|(option, path)| {
+            let (option, path) = (option.to_owned(), path.clone()?);
+            Some(Named { option, path, role: Role::Written })
+        });
+        named.collect()
     }
 
     /// Checks the places of all files, so that no load is made whose result is lost.
@@ -120,7 +137,7 @@ impl Outputs {
     pub(crate) fn finish(&mut self, samplers: Vec<Option<Sampler>>) -> Result<u64, Failure> {
         let lost = samplers.into_iter().flatten().map(Sampler::finish).sum();
         if let Some(sampling) = self.sampling.take() {
-            sampling.finish().map_err(|error| Failure::no_answer(format!("{error:#}")))?;
+            sampling.finish()?;
         }
         Ok(lost)
     }
@@ -157,8 +174,6 @@ impl Outputs {
 }
 
 pub(crate) fn write(path: &Path, text: String) -> Result<(), Failure> {
-    output::replace(path, text.as_bytes()).map_err(|error| {
-        let why = regular::in_words(&error);
-        Failure::no_answer(format!("writing {}: {why}", path.display()))
-    })
+    let written = output::replace(path, text.as_bytes());
+    written.map_err(|error| Failure::unwritten(path.display(), &error))
 }

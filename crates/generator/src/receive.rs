@@ -1,7 +1,6 @@
 //! `benchwright receive`: a receiver of events as a program of its own. One thread receives, and this
 //! one writes the notes to the file, so that a slow disk never delays an arrival.
 
-use std::fs::File;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -15,12 +14,11 @@ use measure::Nanos;
 use measure::quantity::{counted, grouped};
 use net::{clock, process};
 use results::notes::{self, Blocks, End, Ended, Header, Reception, Side};
-use results::regular;
 
 use self::notebook::{Counts, Notebook};
 use crate::events::{clock_name, spawn};
 use crate::options::count;
-use console::output::{self, Exit, Failure};
+use console::output::{self, Destination, Exit, Failure};
 
 mod notebook;
 
@@ -207,7 +205,7 @@ fn text(reception: &Reception) -> String {
 /// The file of the notes.
 struct Notes<'a> {
     path: &'a Path,
-    file: File,
+    file: Destination,
 }
 
 impl Notes<'_> {
@@ -219,11 +217,8 @@ impl Notes<'_> {
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.file.write_all(bytes).map_err(|error| {
-            Failure::no_answer(format!(
-                "writing --notes {}: {}\n  what was written before can be read",
-                self.path.display(),
-                regular::in_words(&error)
-            ))
+            let what = format!("--notes {}", self.path.display());
+            Failure::unwritten(what, &error).with("what was written before can be read")
         })
     }
 }

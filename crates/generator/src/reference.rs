@@ -1,6 +1,5 @@
 //! `benchwright reference`: the server with known delays.
 
-use std::fs::File;
 use std::io::{self, BufWriter};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -11,10 +10,9 @@ use clap::Args;
 use load::reference::{Delay, Log, Manner, Record, Reference as Server};
 use measure::Rate;
 use net::{cores, process};
-use results::regular;
 
 use crate::plan::{congestion_control, kernel_timestamps};
-use console::output::{self, Exit, Failure};
+use console::output::{self, Destination, Exit, Failure};
 
 #[derive(Args, Debug)]
 #[command(after_help = "Its log goes to stdout when it ends: one line of JSON with the number of \
@@ -90,20 +88,18 @@ pub fn reference(arguments: &Reference) -> Result<Exit, Failure> {
     }
     let mut log = server.serve(&stop);
     if let Some(file) = file {
-        write(&mut log, file).map_err(|error| {
-            Failure::no_answer(format!("writing --log: {}", regular::in_words(&error)))
-        })?;
+        write(&mut log, file).map_err(|error| Failure::unwritten("--log", &error))?;
     }
     output::result(&format!("{log}\n"))?;
     Ok(Exit::Answered)
 }
 
-fn create(path: &Path) -> Result<File, Failure> {
+fn create(path: &Path) -> Result<Destination, Failure> {
     let created = output::create(path);
     created.map_err(|error| Failure::question(format!("--log {}: {error}", path.display())))
 }
 
-fn write(log: &mut Log, file: File) -> io::Result<()> {
+fn write(log: &mut Log, file: Destination) -> io::Result<()> {
     let record = log.record.as_mut().expect("the server records if --log is given");
     record.write(&mut BufWriter::new(file))
 }

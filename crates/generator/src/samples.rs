@@ -1,6 +1,5 @@
 //! A row for each request, written by a separate thread: the generator never waits for the disk.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -10,9 +9,8 @@ use anyhow::Context;
 use load::Label;
 use load::observe::{Completion, Observer};
 use measure::Instant;
-use results::regular;
 
-use console::output;
+use console::output::{self, Destination, Failure};
 
 const HEADER: &str =
     "intended_ns,sent_ns,first_byte_ns,done_ns,outcome,status,bytes,label,connection,shard\n";
@@ -54,15 +52,14 @@ impl Sampling {
     }
 
     /// Waits until everything is written.
-    pub(super) fn finish(self) -> anyhow::Result<()> {
+    pub(super) fn finish(self) -> Result<(), Failure> {
         drop(self.sender);
         let written = self.writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        written
-            .map_err(|error| anyhow::anyhow!("writing the samples: {}", regular::in_words(&error)))
+        written.map_err(|error| Failure::unwritten("the samples", &error))
     }
 }
 
-fn write(file: File, batches: &Receiver<Batch>, labels: &[String]) -> io::Result<()> {
+fn write(file: Destination, batches: &Receiver<Batch>, labels: &[String]) -> io::Result<()> {
     let mut file = BufWriter::new(file);
     file.write_all(HEADER.as_bytes())?;
     for Batch { shard, mut rows, back } in batches {

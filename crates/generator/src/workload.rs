@@ -1,5 +1,6 @@
 //! The requests of a load, for every target.
 
+use std::cell::RefCell;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -27,6 +28,7 @@ use crate::events::EventOptions;
 use crate::plan::question;
 use crate::secret;
 use crate::target::Target;
+use console::files::{Named, Role};
 use console::output::Failure;
 
 /// The longest time of a script's own network calls before the load.
@@ -103,6 +105,13 @@ impl Workload {
         let program = Program::load(path, arguments).map_err(Failure::question)?;
         let seed = if is_final { Seed::Final(seed) } else { Seed::Initial(seed) };
         Ok(Workload::Script { program, compatibility, seed, defaults })
+    }
+
+    /// Returns the files that its own file names, which no result may replace.
+    pub(crate) fn files(&self) -> Vec<Named> {
+        let Workload::Mix { file, .. } = self else { return Vec::new() };
+        let named = |path| Named { option: "body_file".to_owned(), path, role: Role::Read };
+        file.bodies().into_iter().map(named).collect()
     }
 
     /// Returns true if all requests to a target have the path of its URL.
@@ -364,13 +373,32 @@ impl MixFile {
     }
 
     pub(crate) fn mix(&self, fields: &[(String, String)]) -> Result<Mix, mix::Error> {
+        self.mix_with(fields, &|path| regular::read_input(path, regular::MOST))
+    }
+
+    /// Returns the files that it names.
+    fn bodies(&self) -> Vec<PathBuf> {
+        let bodies = RefCell::new(Vec::new());
+        let read = self.mix_with(&[], &|path| {
+            bodies.borrow_mut().push(path.to_owned());
+            Ok(Vec::new())
+        });
+        drop(read);
+        bodies.into_inner()
+    }
+
+    fn mix_with(
+        &self,
+        fields: &[(String, String)],
+        body: &dyn Fn(&Path) -> io::Result<Vec<u8>>,
+    ) -> Result<Mix, mix::Error> {
         let folder = self.path.parent().unwrap_or(Path::new(""));
         Mix::read(&mix::Source {
             file: &self.path.display().to_string(),
             text: &self.text,
             data: self.data.clone(),
             fields,
-            body_file: &|name| regular::read_input(&folder.join(name), regular::MOST),
+            body_file: &|name| body(&folder.join(name)),
         })
     }
 }

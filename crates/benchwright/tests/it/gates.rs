@@ -247,15 +247,17 @@ fn samples_that_cannot_be_written_are_lost() {
     let mut reader = None;
     let ran = run_while(&mut load(&server.url, &more), |pid| {
         let threads = move || fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
-        // It opens the pipe, but reads nothing until the load has ended: then only the first thread
-        // and the writer are left.
+        // It opens the pipe, but reads nothing until the load has ended: then only the first thread,
+        // the command's and the writer are left.
+        const LEFT: usize = 3;
         reader = Some(std::thread::spawn(move || {
             let mut file = fs::File::open(&fifo).unwrap();
             let begun = now();
-            while threads() < 4 && now() - begun < Duration::from_secs(5) {
+            while threads() <= LEFT + 1 && now() - begun < Duration::from_secs(5) {
                 sleep(Duration::from_millis(1));
             }
-            while 2 < threads() {
+            while LEFT < threads() {
+                assert!(now() - begun < Duration::from_secs(120), "{} threads are left", threads());
                 sleep(Duration::from_millis(20));
             }
             let mut rows = String::new();

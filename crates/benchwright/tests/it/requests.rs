@@ -202,6 +202,23 @@ fn a_journey_logs_in_and_uses_what_it_got() {
     assert_eq!(met, [&json!(true), &json!(false)], "{}", open["slo"]);
 }
 
+/// The files that a mix names are inputs, as much as those of the command line.
+#[test]
+fn no_result_replaces_a_body_of_a_mix() {
+    let scratch = Scratch::new();
+    let body = scratch.file("body.json", "{}");
+    scratch.file("mix.jsonl", r#"{"method":"POST","target":"/","body_file":"body.json"}"#);
+    for option in ["--json", "--csv", "--hlog", "--samples", "--report"] {
+        let mut command = scratch.benchwright();
+        command.args(["load", "http://127.0.0.1:9", "--rate", "10/s", "--duration", "1s"]);
+        command.args(["--mix", "mix.jsonl", option, "./body.json"]);
+        let ran = run_while(&mut command, |_| {});
+        let why = format!("{option} ./body.json would replace body_file body.json, which is read");
+        assert!(ran.code == 2 && ran.stderr.contains(&why), "{ran:#?}");
+        assert_eq!(std::fs::read_to_string(&body).unwrap(), "{}");
+    }
+}
+
 #[test]
 fn a_mix_is_checked_and_shown_without_being_sent() {
     let scratch = Scratch::new();

@@ -1,5 +1,6 @@
 //! Signals at random moments of every command that takes time: each ends soon, whatever it is doing.
 
+use std::fs;
 use std::io::Write;
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
@@ -157,4 +158,25 @@ fn a_signal_is_heard_while_nobody_reads_what_is_printed() {
         }
     }
     assert!(wrong.is_empty(), "deaf: {wrong:?}");
+}
+
+/// A pipe in place of a file, whose reader hangs, keeps nobody from ending a command either.
+#[test]
+fn a_signal_is_heard_while_nobody_reads_what_is_written() {
+    let _machine = machine();
+    let folder = Scratch::new();
+    let server = Server::reference(&["--delay", "1ms"]);
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut kept = fs::File::options().read(true).write(true).open(&pipe).unwrap();
+    kept.write_all(&[b'x'; 1 << 16]).unwrap();
+    for option in ["--samples", "--json", "--csv", "--hlog", "--report"] {
+        let words = ["load", &server.url, "--rate", "500/s", "--duration", "500ms", option];
+        let mut command = folder.benchwright();
+        let moment = Duration::from_millis(2_500);
+        let (ran, took) = interrupted(command.args(words).arg(&pipe), moment, "TERM");
+        assert!(took < HEARD + BUSY, "{option}: {took:?}");
+        assert_eq!(ran.code, 130, "{option}: {ran:#?}");
+        assert!(ran.stderr.contains("interrupted while nobody read"), "{option}: {ran:#?}");
+    }
 }

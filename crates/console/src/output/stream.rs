@@ -1,5 +1,5 @@
-//! Standard output and standard error, of which others may stop reading: a terminal by Ctrl-S, a pipe by a reader that
-//! hangs. Who asks this process to end must not wait for them.
+//! Standard output, standard error and the files that the user names, of which others may stop reading: a terminal by
+//! Ctrl-S, a pipe by a reader that hangs. Who asks this process to end must not wait for them.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -87,9 +87,23 @@ fn await_room(to: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
+/// A file or pipe that the user has named, without a buffer. An interruption ends the wait for a reader (`TimedOut`).
+#[derive(Debug)]
+pub struct Destination(File);
+
+impl Write for Destination {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        write_all(self.0.as_fd(), bytes).map(|()| bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Creates a file that the user names for what is written as it comes. A pipe waits for its reader, unless this is
 /// interrupted.
-pub fn create(path: &Path) -> io::Result<File> {
+pub fn create(path: &Path) -> io::Result<Destination> {
     check_place(path)?;
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
@@ -97,7 +111,7 @@ pub fn create(path: &Path) -> io::Result<File> {
     loop {
         match options.custom_flags(libc::O_NONBLOCK).open(path) {
             // With a reader nothing waits here.
-            Ok(_there) => return options.custom_flags(0).open(path),
+            Ok(_there) => return options.custom_flags(0).open(path).map(Destination),
             Err(error) if error.raw_os_error() != Some(libc::ENXIO) => return Err(error),
             Err(_) if crate::signals::is_interrupted() => {
                 return Err(io::Error::other("interrupted: nobody reads this pipe"));
@@ -156,7 +170,7 @@ fn refused(place: &str, error: &io::Error) -> io::Error {
 /// Writes a whole file that the user names: a reader sees the old or the new contents, never a part. What is not a
 /// regular file is written as it is.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let as_it_is = || write_all(create(path)?.as_fd(), bytes);
+    let as_it_is = || create(path)?.write_all(bytes);
     if std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
         return as_it_is();
     }

@@ -14,6 +14,22 @@ fn a_terminal_is_told_nothing_by_what_others_say() {
 }
 
 #[test]
+fn a_line_that_nobody_could_read_is_shown_without_its_middle() {
+    let usual = "line 3: `abc` is not a time; correct it";
+    assert_eq!(readable(usual), usual);
+    for filling in ["x", "é", "👍"] {
+        let line = format!("line 3: `{}` is not a time; correct it", filling.repeat(3_000_000));
+        let shown = readable(&line);
+        assert!(shown.len() < 2000 && shown.starts_with("line 3: `"), "{filling}");
+        assert!(shown.ends_with("` is not a time; correct it"), "{filling}");
+        let [_, left_out, _] = shown.split(['(', ')']).collect::<Vec<_>>()[..] else { panic!() };
+        let left_out: usize = left_out.strip_suffix(" bytes left out").unwrap().parse().unwrap();
+        let words = format!(" … ({left_out} bytes left out) … ");
+        assert_eq!(shown.len() + left_out - words.len(), line.len(), "{filling}");
+    }
+}
+
+#[test]
 fn a_place_for_a_file_is_refused_with_the_remedy_before_there_is_anything_to_write() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);

@@ -1,22 +1,20 @@
 //! The notes of a load's senders as a file, with the clocks of the receivers.
 
-use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
 
 use load::observe::Window;
 use results::notes::{self, Compared, Header, Sender, Side};
-use results::regular;
 
 use super::ledger::{Gathered, outcomes};
 use super::{EventOptions, clocks};
 use crate::options::Load;
-use console::output::{self, Failure};
+use console::output::{self, Destination, Failure};
 
 /// A file of notes that will be written once the load has ended.
 pub(crate) struct Noting {
     path: PathBuf,
-    file: File,
+    file: Destination,
     sources: Vec<String>,
     compared: Vec<Compared>,
 }
@@ -82,8 +80,7 @@ impl Noting {
         let mut out = BufWriter::new(self.file);
         let written = notes::write_sent(&header, &sent.senders, sent.unnoted, &mut out);
         written.map_err(|error| {
-            let why = regular::in_words(&error);
-            Failure::no_answer(format!("writing --notes {}: {why}", self.path.display()))
+            Failure::unwritten(format!("--notes {}", self.path.display()), &error)
         })?;
         Ok(warnings)
     }

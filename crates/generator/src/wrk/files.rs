@@ -1,7 +1,6 @@
 //! The files that DeathStarBench's fork writes besides its result, by a separate thread.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -9,7 +8,7 @@ use std::thread::JoinHandle;
 
 use wrk::arguments::Command;
 
-use console::output;
+use console::output::{self, Destination};
 
 /// The number of lines in a batch.
 const IN_BATCH: usize = 1024;
@@ -69,7 +68,7 @@ impl Writer {
     }
 }
 
-fn create(name: &str) -> io::Result<BufWriter<File>> {
+fn create(name: &str) -> io::Result<BufWriter<Destination>> {
     let file = output::create(Path::new(name));
     file.map(BufWriter::new).map_err(|e| io::Error::new(e.kind(), format!("{name}: {e}")))
 }
@@ -80,7 +79,7 @@ enum Kind {
     Stretch,
 }
 
-type Files = BTreeMap<(Kind, u32, u32), BufWriter<File>>;
+type Files = BTreeMap<(Kind, u32, u32), BufWriter<Destination>>;
 
 fn write(mut files: Files, batches: &Receiver<Vec<Line>>) -> io::Result<()> {
     for line in batches.iter().flatten() {

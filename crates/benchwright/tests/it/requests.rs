@@ -211,7 +211,7 @@ fn no_result_replaces_a_body_of_a_mix() {
     for option in ["--json", "--csv", "--hlog", "--samples", "--report"] {
         let mut command = scratch.benchwright();
         command.args(["load", "http://127.0.0.1:9", "--rate", "10/s", "--duration", "1s"]);
-        command.args(["--mix", "mix.jsonl", option, "./body.json"]);
+        command.args(["--mix", "mix.jsonl", &format!("{option}=./body.json")]);
         let ran = run_while(&mut command, |_| {});
         let why = format!("{option} ./body.json would replace body_file body.json, which is read");
         assert!(ran.code == 2 && ran.stderr.contains(&why), "{ran:#?}");

@@ -171,10 +171,10 @@ fn a_signal_is_heard_while_nobody_reads_what_is_written() {
     let mut kept = fs::File::options().read(true).write(true).open(&pipe).unwrap();
     kept.write_all(&[b'x'; 1 << 16]).unwrap();
     for option in ["--samples", "--json", "--csv", "--hlog", "--report"] {
-        let words = ["load", &server.url, "--rate", "500/s", "--duration", "500ms", option];
-        let mut command = folder.benchwright();
+        let output = format!("{option}={}", pipe.display());
+        let words = ["load", &server.url, "--rate", "500/s", "--duration", "500ms", &output];
         let moment = Duration::from_millis(2_500);
-        let (ran, took) = interrupted(command.args(words).arg(&pipe), moment, "TERM");
+        let (ran, took) = interrupted(folder.benchwright().args(words), moment, "TERM");
         assert!(took < HEARD + BUSY, "{option}: {took:?}");
         assert_eq!(ran.code, 130, "{option}: {ran:#?}");
         assert!(ran.stderr.contains("interrupted while nobody read"), "{option}: {ran:#?}");

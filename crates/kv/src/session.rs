@@ -316,7 +316,7 @@ fn applying<'a>(shared: &'a Shared, seen: State, scratch: &'a mut Vec<u8>) -> Ap
         borders,
         version: seen.version(),
         may_change: !seen.is_crossing(),
-        without_room: shared.without_room(),
+        shared,
         scratch,
     }
 }

@@ -32,6 +32,18 @@ impl Thread {
         }
     }
 
+    /// Waits for the end of a pending operation.
+    fn end_of(&mut self, session: &mut Session, serial: u64) -> Status {
+        for _ in 0..100_000 {
+            let ends = self.poll(session);
+            if let Some((_, status, _)) = ends.into_iter().find(|(end, ..)| *end == serial) {
+                return status;
+            }
+            self.wait();
+        }
+        panic!("operation {serial} never ends");
+    }
+
     fn finish(&mut self, sessions: &mut [Session]) {
         for _ in 0..100_000 {
             sessions.iter_mut().for_each(|session| drop(self.poll(session)));

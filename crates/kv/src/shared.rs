@@ -38,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) is_stored: bool,
     /// There may be checkpoints.
     pub(crate) is_durable: bool,
+    /// The number that the program keeps with the store.
+    pub(crate) note: AtomicU64,
     /// The buckets of the index when it was made.
     pub(crate) buckets: u64,
     pub(crate) checkpoints: Checkpoints,

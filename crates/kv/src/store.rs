@@ -17,6 +17,7 @@ use crate::session::Session;
 use crate::shared::{Sessions, Shared, Which};
 use crate::status::Status;
 use crate::storage::Storage;
+use crate::sync::{AtomicU64, Ordering};
 
 /// A store, shared by its clones.
 #[derive(Clone, Debug)]
@@ -55,6 +56,17 @@ impl Store {
     /// Returns what was recovered when the store was opened.
     pub fn recovered(&self) -> Option<&Recovered> {
         self.recovered.as_deref()
+    }
+
+    /// Keeps a number of the program with the store, such as a fact about its data: each checkpoint
+    /// from now on has it.
+    pub fn keep_note(&self, note: u64) {
+        self.shared.note.store(note, Ordering::Release);
+    }
+
+    /// Returns the number that the program has kept, or zero.
+    pub fn note(&self) -> u64 {
+        self.shared.note.load(Ordering::Acquire)
     }
 
     /// Begins a checkpoint, and returns its version. Polls of sessions complete it: it is durable
@@ -161,6 +173,7 @@ fn make(options: &Options, is_stored: bool, start: Start) -> Result<Shared, Open
         id: if start.newest.version > 0 { start.newest.store } else { options.id },
         page: options.page,
         segment: options.segment,
+        note: AtomicU64::new(start.newest.note),
         is_stored,
         is_durable: is_stored && options.durability == Durability::Checkpoint,
         buckets: options.buckets,

@@ -120,6 +120,32 @@ fn a_server_that_ended_goes_on_with_its_values_and_its_sessions() {
 }
 
 #[test]
+fn a_server_that_is_started_again_remembers_the_list_of_servers_of_its_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |position| Hello { position, ..HELLO };
+    let server = serve_from(folder.path(), 1);
+    let mut client = Client::greet(&server, &at(Some((0, 2))));
+    add(&mut client, &[7]);
+    assert!(server.end());
+
+    let server = serve_from(folder.path(), 1);
+    let mut other = Client::connect(&server);
+    other.send(&greeting(&at(Some((1, 2)))));
+    assert_eq!(other.receive(), Told::Error(Code::TopologyMismatch, 0));
+    Client::greet(&server, &at(Some((0, 2))));
+    assert!(server.end());
+
+    // Without data a list is only a wish.
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve_from(folder.path(), 1);
+    Client::greet(&server, &at(Some((0, 2))));
+    assert!(server.end());
+    let server = serve_from(folder.path(), 1);
+    assert_eq!((server.store().note(), server.store().recovered().unwrap().records), (2, 0));
+    Client::greet(&server, &at(Some((1, 2))));
+}
+
+#[test]
 fn an_operator_begins_a_checkpoint_and_the_sessions_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let server = serve_from(folder.path(), 2);

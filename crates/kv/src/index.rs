@@ -53,6 +53,8 @@ pub(crate) struct Index {
     wanted: AtomicU32,
     /// The number of times that the entries of a slice have moved.
     moves: AtomicU32,
+    /// All slices are to have at least this place, however few entries they have.
+    least: AtomicU8,
 }
 
 /// An entry that was found, and its word in the bucket.
@@ -88,7 +90,8 @@ impl Index {
         let directory = (0..SLICES).map(|_| AtomicU8::new(1)).collect();
         let counts = (0..SLICES).map(|_| AtomicU32::new(0)).collect();
         let (wanted, moves) = (AtomicU32::new(0), AtomicU32::new(0));
-        Ok(Index { directory, tables, first_bits, counts, wanted, moves })
+        let least = AtomicU8::new(1);
+        Ok(Index { directory, tables, first_bits, counts, wanted, moves, least })
     }
 
     /// True if the slice of this hash is here.

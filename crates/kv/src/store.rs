@@ -102,6 +102,23 @@ impl Store {
         self.shared.compaction.is_running() || self.shared.compaction.is_wanted()
     }
 
+    /// Asks for an index with twice the buckets: polls and operations make it, slice by slice, while
+    /// all others go on. Without being asked, a slice grows when its buckets are full. False if it
+    /// has grown six times.
+    pub fn grow(&self) -> bool {
+        self.shared.index.want_growth()
+    }
+
+    /// True while the index grows.
+    pub fn is_growing(&self) -> bool {
+        self.shared.index.should_grow()
+    }
+
+    /// The number of hash buckets.
+    pub fn buckets(&self) -> u64 {
+        self.shared.index.buckets_now()
+    }
+
     /// The bytes of the log that are neither given up nor free.
     pub fn log_bytes(&self) -> u64 {
         self.shared.log.tail().saturating_sub(self.shared.log.borders().begin.get())

@@ -247,7 +247,10 @@ fn handle(
             report(state, "{\"schema\":\"benchwright.kv-compact/1\"}", out);
             Ok(())
         }
-        // The index grows by itself.
+        (State::Open(_), Body::Operate(Verb::Grow)) if desk.shared.store.grow() => {
+            report(state, "{\"schema\":\"benchwright.kv-grow/1\"}", out);
+            Ok(())
+        }
         (State::Open(_), Body::Operate(_)) => refuse(Code::Unsupported, HEADER_BYTES as u32),
         (State::Open(session), Body::RequestFixed(_) | Body::Request(_)) => {
             execute(session, frame, desk, out)

@@ -115,6 +115,8 @@ impl Shared {
             log_bytes: self.store.log_bytes(),
             compactions: self.store.compactions(),
             is_compacting: self.store.is_compacting(),
+            buckets: self.store.buckets(),
+            is_growing: self.store.is_growing(),
         };
         counts::document(&self.counts, &store)
     }

@@ -82,6 +82,26 @@ fn a_slice_grows_without_losing_an_entry() {
 }
 
 #[test]
+fn an_index_grows_as_a_whole_if_it_is_asked_for() {
+    let index = Index::new(0).unwrap();
+    index.add(hash(9, 5), Address::new(32));
+    for doublings in 1..=6 {
+        assert!(index.want_growth());
+        let mut slices = 0;
+        while let Growth::Begun(slice) = index.begin_growth() {
+            let unused = index.grow(slice);
+            assert_eq!(unused.is_some(), slices == 4095, "{doublings}: {slices}");
+            unused.into_iter().for_each(|table| index.clear(table));
+            slices += 1;
+        }
+        assert_eq!((slices, index.should_grow()), (4096, false));
+        assert_eq!(index.buckets_now(), 4096 << doublings);
+        assert_eq!(address(&index, hash(9, 5)), Some(32));
+    }
+    assert!(!index.want_growth());
+}
+
+#[test]
 fn a_table_is_unused_when_its_last_slice_has_left() {
     let index = Index::new(0).unwrap();
     let mut unused = Vec::new();

@@ -51,32 +51,7 @@ fn copy(from: &Path) -> tempfile::TempDir {
 fn add(client: &mut Client, keys: &[u64]) -> BTreeMap<u64, u64> {
     let ops: Vec<_> = keys.iter().map(|key| (Opcode::Add, *key, Some(1))).collect();
     let first = client.next;
-    client.begin(&ops);
-    let mut sums = BTreeMap::new();
-    while sums.len() < keys.len() {
-        match client.receive() {
-            Told::Fixed(serial, statuses, values) => {
-                assert_eq!(serial, first);
-                let mut values = values.into_iter();
-                for (serial, status) in (first..).zip(statuses) {
-                    match status {
-                        0 => drop(sums.insert(serial, values.next().unwrap())),
-                        status => assert_eq!(status, Status::Pending as u8),
-                    }
-                }
-            }
-            Told::Completions(completions) => {
-                for (serial, status, value) in completions {
-                    assert_eq!(status, Status::Ok);
-                    let sum = u64::from_le_bytes(value.try_into().unwrap());
-                    assert_eq!(sums.insert(serial, sum), None);
-                }
-            }
-            Told::Durable(..) => {}
-            other => panic!("{other:?}"),
-        }
-    }
-    sums
+    (first..).zip(client.sums(&ops)).collect()
 }
 
 fn resume(server: &Server, session: u64) -> Client {

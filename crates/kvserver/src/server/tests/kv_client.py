@@ -3,6 +3,7 @@
     kv_client.py transcripts HOST:PORT FILE     hold the conversations of the file with an empty server
     kv_client.py session HOST:PORT SEED BATCHES  random batches, compared with a dictionary
 """
+import collections
 import random
 import socket
 import struct
@@ -35,6 +36,17 @@ def frame(kind, view, count, serial, body):
     return head + struct.pack("<I", crc32c(head + bytes(4) + body)) + body
 
 
+Welcome = collections.namedtuple("Welcome", "view session executed through excepted")
+
+
+class Refused(Exception):
+    """The server has answered with an ERROR, whose code this is."""
+
+    def __init__(self, body):
+        self.code, length = struct.unpack_from("<HH", body)
+        super().__init__(f"ERROR {self.code}: {body[8:8 + length].decode()}")
+
+
 class Connection:
     def __init__(self, address):
         host, port = address.rsplit(":", 1)
@@ -61,11 +73,14 @@ class Connection:
         body = struct.pack("<BBBBIQHHI", 1, 1, 0, pipeline, 0xFFFFFFFF, session, 0, 0, 0)
         self.socket.sendall(frame(0x01, 0, 0, 0, body))
         kind, view, count, _, body, _ = self.receive()
+        if kind == 0x7F:
+            raise Refused(body)
         assert (kind, count, body[0], body[1]) == (0x02, 0, 1, 0), (kind, body)
-        session, executed = struct.unpack_from("<QQ", body, 16)
+        session, executed, through = struct.unpack_from("<QQQ", body, 16)
         ranges, excepted = struct.unpack_from("<II", body, 56)
         assert len(body) == 64 + 8 * ranges + 8 * excepted
-        return view, session, executed
+        excepted = struct.unpack_from(f"<{excepted}Q", body, 64 + 8 * ranges)
+        return Welcome(view, session, executed, through, excepted)
 
 
 def transcripts(address, path):
@@ -179,7 +194,7 @@ def expect(connection, expected, serial, count):
 def session(address, seed, batches):
     chance, model, serial, operations = random.Random(seed), {}, 1, 0
     connection = Connection(address)
-    view, own, _ = connection.hello()
+    view, own, *_ = connection.hello()
     for _ in range(batches):
         sent, expected, count = random_batch(chance, serial, view, model)
         # Now and then the connection breaks, before or after the reply, and the batch is repeated.
@@ -189,7 +204,7 @@ def session(address, seed, batches):
                 expect(connection, expected, serial, count)
             connection.socket.close()
             connection = Connection(address)
-            view, again, executed = connection.hello(own)
+            view, again, executed, *_ = connection.hello(own)
             assert again == own and executed in (serial - 1, serial + count - 1), (executed, serial)
         connection.socket.sendall(sent)
         expect(connection, expected, serial, count)

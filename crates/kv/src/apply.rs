@@ -9,7 +9,7 @@ use crate::address::Address;
 use crate::hash::Hash;
 use crate::index::{Added, Index, Slot};
 use crate::log::{Borders, Draft, Info, Limit, Log, Record, Refused, UNIT};
-use crate::op::{MOST_OF_A_KEY, MOST_OF_A_VALUE, Op};
+use crate::op::{MOST_OF_A_KEY, MOST_OF_A_VALUE, MOST_SCANNED, Op};
 use crate::shared::Shared;
 use crate::status::Status;
 
@@ -88,6 +88,10 @@ impl<'a> Applying<'a> {
         if !self.is_valid(op) {
             return Step::Done(Status::WrongType);
         }
+        if matches!(op, Op::Scan { .. }) {
+            // It is not an operation on one record: the session executes it by itself.
+            return Step::Later;
+        }
         if !self.may_change && !matches!(op, Op::Read { .. } | Op::ReadAt { .. }) {
             return Step::Later;
         }
@@ -133,6 +137,7 @@ impl<'a> Applying<'a> {
                     let draft = Draft { key, value: Some(value) };
                     value.len() <= MOST_OF_A_VALUE && self.log.has_room_for(&draft)
                 }
+                Op::Scan { count, .. } => (1..=MOST_SCANNED).contains(count),
                 _ => true,
             }
     }
@@ -160,6 +165,7 @@ impl<'a> Applying<'a> {
             Op::WriteAt { key, offset, bytes } => {
                 self.write_at(&chain, found, key, offset as usize, bytes)
             }
+            Op::Scan { .. } => unreachable!("a scan has no attempts"),
         }
     }
 

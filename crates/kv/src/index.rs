@@ -146,6 +146,24 @@ impl Index {
         Added::Contended
     }
 
+    /// Adds the newest records of all chains of the bucket that a hash belongs to, and returns the hash
+    /// with which the next bucket begins; `None` after the last one. Of an empty slice the next bucket
+    /// is that of the next slice.
+    pub(crate) fn walk(&self, hash: Hash, chains: &mut Vec<Address>) -> Option<Hash> {
+        let table = self.table(hash);
+        let slice = hash.slice();
+        let is_empty = self.counts[slice].load(Ordering::Acquire) == 0;
+        let bits = table.filter(|_| !is_empty).map_or(0, Table::bits);
+        if let Some(table) = table.filter(|_| !is_empty) {
+            let entries = table.entries(table.bucket(hash)).filter(|entry| !entry.is_tentative());
+            chains.extend(entries.map(Entry::address));
+        }
+        let shift = u64::BITS - SLICE_BITS - bits;
+        let next = (hash.number() >> shift) + 1;
+        // Behind the last bucket the number has one bit too many.
+        (next >> (SLICE_BITS + bits) == 0).then(|| Hash::of_number(next << shift))
+    }
+
     #[inline(always)]
     fn table(&self, hash: Hash) -> Option<&Table> {
         let place = self.directory[hash.slice()].load(Ordering::Acquire);

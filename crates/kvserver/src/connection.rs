@@ -390,9 +390,6 @@ fn execute(
             return Err(Malformed { code, offset: SERIAL_AT });
         }
     }
-    if matches!(frame.body, Body::Request(items) if items.has_scan()) {
-        return Err(Malformed { code: Code::Unsupported, offset: 0 });
-    }
     counts.count(Counted::Batches, 1);
     if !desk.shared.is_used.load(Ordering::Relaxed) {
         desk.shared.is_used.store(true, Ordering::Relaxed);

@@ -41,6 +41,9 @@ pub const MOST_FRAME_BYTES: usize = 2 << 20;
 pub const MOST_COUNT: usize = 65_536;
 pub const MOST_KEY_BYTES: usize = 1024;
 pub const MOST_VALUE_BYTES: usize = 1 << 20;
+/// The longest value of a result: that of a SCAN, which has at least one record, of the longest key and
+/// value.
+pub const MOST_RESULT_BYTES: usize = 8 + MOST_KEY_BYTES + MOST_VALUE_BYTES;
 /// The most records that one SCAN returns.
 pub const MOST_SCANNED: u32 = 10_000;
 /// The most serials that are excepted from a durable prefix.

@@ -111,7 +111,8 @@ impl Index {
         if !moved {
             // The entries of the slice are too uneven: it stays as it is.
             new.clear_slice(slice);
-            self.counts[slice].store(0, Ordering::Relaxed);
+            // Not zero, which is an empty slice.
+            self.counts[slice].store(1, Ordering::Relaxed);
             self.least.store(0, Ordering::Release);
         }
         self.directory[slice].store(place_now as u8, Ordering::Release);

@@ -6,7 +6,7 @@ use crate::hash::Hash;
 
 /// A hash with these parts, for an index with one bucket for each slice.
 fn hash(slice: u64, tag: u64) -> Hash {
-    Hash::chosen(slice << 52 | tag << 37)
+    Hash::of_number(slice << 52 | tag << 37)
 }
 
 fn address(index: &Index, hash: Hash) -> Option<u64> {
@@ -68,7 +68,7 @@ fn a_slice_grows_without_losing_an_entry() {
         assert_eq!(index.add(hash(9, *tag), Address::new(32 + number as u64)), Added::Done);
         assert_eq!(index.add(hash(8, *tag), Address::new(5000 + number as u64)), Added::Done);
         while let Growth::Begun(slice) = index.begin_growth() {
-            assert!(!index.may_change(Hash::chosen((slice as u64) << 52)));
+            assert!(!index.may_change(Hash::of_number((slice as u64) << 52)));
             assert_eq!(index.grow(slice), None);
         }
     }

@@ -5,12 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 
 use kv::{NoCheckpoint, Store};
-use wire::kv::{Hello, Range, SLICES, Welcome};
+use wire::kv::{Hello, Range, SLICES, Token, Welcome};
 
 use crate::counts::{self, Counts};
 use crate::session::{Running, Scratch, VIEW};
 use crate::sessions::{Sessions, Use};
-use crate::token::Token;
 
 /// The state that all shards of a server share.
 pub(crate) struct Shared {

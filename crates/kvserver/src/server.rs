@@ -10,6 +10,7 @@ use std::{io, thread};
 use kv::Store;
 use kv::storage::Folder;
 use net::{Epoll, Files, Io, Timer, process};
+use wire::kv::Token;
 
 use crate::bounds::{MOST_HELD, MOST_KEPT_IDLE, SHARD_BUFFERS};
 use crate::counts::Counts;
@@ -17,7 +18,6 @@ use crate::desk::{Desk, Shared};
 use crate::session::Scratch;
 use crate::sessions::Sessions;
 use crate::shard::{Mailbox, Shard};
-use crate::token::Token;
 
 #[cfg(test)]
 mod tests;

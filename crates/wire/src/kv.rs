@@ -15,6 +15,7 @@ mod notice;
 mod sized;
 #[cfg(test)]
 mod tests;
+mod token;
 
 pub use code::{Code, Malformed};
 pub use decoder::Decoder;
@@ -30,6 +31,7 @@ pub use sized::{
     Answer, Answers, Completion, Completions, Item, Items, encode_answer, encode_completion,
     encode_item,
 };
+pub use token::Token;
 
 /// The first two bytes of every frame.
 pub const MAGIC: u16 = 0x4B42;

@@ -319,7 +319,7 @@ fn warnings(arguments: &Serve, sizes: &Sizes, has_token: bool) -> Vec<String> {
 }
 
 /// Reads a token, without the line break at its end.
-pub(super) fn read_token(path: &Path) -> Result<Vec<u8>, Failure> {
+pub(crate) fn read_token(path: &Path) -> Result<Vec<u8>, Failure> {
     let refuse = |why: String| Failure::question(format!("--token-file {}: {why}", path.display()));
     let read = results::regular::read_input(path, MOST_TOKEN_BYTES);
     let mut token = read.map_err(|error| refuse(error.to_string()))?;

@@ -15,15 +15,20 @@ use crate::journal;
 use crate::processes::{self, signal};
 use crate::programs::Build;
 
+mod kv;
 #[cfg(test)]
 mod tests;
 
 pub(crate) const USAGE: &str = "\
 cargo xtask chaos [--faults 200] [--seed N]
+cargo xtask chaos kv [--kills 200] [--seed N]
 
 Makes a short experiment on this machine again and again, each time with a random fault at a random moment, and
 continues it. It takes some ten minutes with 200 faults. As root also with a full disk, in a small file system of its
 own. --seed repeats the same faults.
+
+`kv` kills a server of the key-value store under load instead, and starts it again: with checkpoints it has exactly the
+operations that it tells, and in the end each of them once; without durability it is empty. Needs python3.
 ";
 
 /// The longest time in which a run has to end, after a fault that ends it and without one.
@@ -108,6 +113,9 @@ impl Fault {
 
 /// Runs the words after `chaos`; `None` if they are wrong.
 pub(crate) fn run(words: &[&str]) -> Option<bool> {
+    if let ["kv", rest @ ..] = words {
+        return kv::run(rest);
+    }
     let (mut faults, mut seed) = (200, 1);
     for pair in words.chunks(2) {
         match pair {

@@ -10,6 +10,7 @@ use load::measurement::{Measurement, Plan, Pool, measure};
 use load::pacing::Pacing;
 use measure::pace::Think;
 use measure::{Histogram, Nanos, Quantile};
+use wire::kv::Token;
 use ycsb::bench::{Batches, Fill, Mix, Run};
 use ycsb::keys::{Distribution, Share};
 
@@ -28,6 +29,8 @@ pub struct Bench {
     pub mix: Mix,
     pub distribution: Distribution,
     pub seed: u64,
+    /// The token of the servers, if they want one.
+    pub token: Option<Token>,
 }
 
 /// The figures of a fill or a run.
@@ -88,7 +91,8 @@ fn go(
         let terms = Terms { pipeline: bench.pipeline, position: (server, servers) };
         for thread in 0..bench.threads {
             pools.push(Pool { endpoints: vec![(*address).into()], connections: 1 });
-            drivers.push(Kv::new(1, terms, batches(share, u64::from(thread))));
+            let driver = Kv::new(1, terms, batches(share, u64::from(thread)));
+            drivers.push(driver.with_token(bench.token.clone()));
         }
     }
     let pacing = Pacing::Closed { think: Think::NONE };

@@ -8,8 +8,9 @@
 use crate::address::Address;
 use crate::hash::Hash;
 use crate::index::{Added, Index, Slot};
-use crate::log::{Borders, Draft, Info, Limit, Log, Record, Refused};
-use crate::op::{MOST_OF_A_KEY, MOST_OF_A_VALUE, Op};
+use crate::log::{Borders, Draft, Info, Limit, Log, Record, Refused, UNIT};
+use crate::op::{MOST_OF_A_KEY, MOST_OF_A_VALUE, MOST_SCANNED, Op};
+use crate::shared::Shared;
 use crate::status::Status;
 
 /// The attempts of an operation while others change the same chain.
@@ -24,8 +25,7 @@ pub(crate) struct Applying<'a> {
     pub(crate) version: u64,
     /// False while a checkpoint makes its cut.
     pub(crate) may_change: bool,
-    /// The end of an operation for which the log has no room; `None` if it will have.
-    pub(crate) without_room: Option<Status>,
+    pub(crate) shared: &'a Shared,
     /// A buffer for values that are copied.
     pub(crate) scratch: &'a mut Vec<u8>,
 }
@@ -88,6 +88,10 @@ impl<'a> Applying<'a> {
         if !self.is_valid(op) {
             return Step::Done(Status::WrongType);
         }
+        if matches!(op, Op::Scan { .. }) {
+            // It is not an operation on one record: the session executes it by itself.
+            return Step::Later;
+        }
         if !self.may_change && !matches!(op, Op::Read { .. } | Op::ReadAt { .. }) {
             return Step::Later;
         }
@@ -114,7 +118,7 @@ impl<'a> Applying<'a> {
                 Found::Cold(address) => Some(Step::Cold(address)),
                 Found::Stored(value) if known.is_some_and(|known| known.at == at) => {
                     let draft = Draft { key, value: Some(value) };
-                    self.append_within(&Chain { hash, slot }, &draft, Limit::Exceeded)
+                    self.append(&Chain { hash, slot }, &draft, Limit::Copy)
                 }
                 Found::Stored(_) | Found::Live(..) | Found::Absent => {
                     Some(Step::Done(Status::NotFound))
@@ -133,6 +137,7 @@ impl<'a> Applying<'a> {
                     let draft = Draft { key, value: Some(value) };
                     value.len() <= MOST_OF_A_VALUE && self.log.has_room_for(&draft)
                 }
+                Op::Scan { count, .. } => (1..=MOST_SCANNED).contains(count),
                 _ => true,
             }
     }
@@ -160,6 +165,7 @@ impl<'a> Applying<'a> {
             Op::WriteAt { key, offset, bytes } => {
                 self.write_at(&chain, found, key, offset as usize, bytes)
             }
+            Op::Scan { .. } => unreachable!("a scan has no attempts"),
         }
     }
 
@@ -216,7 +222,7 @@ impl<'a> Applying<'a> {
                 replaced => return ended(replaced),
             }
         }
-        self.append(chain, &Draft { key, value: Some(value) })
+        self.append(chain, &Draft { key, value: Some(value) }, Limit::Value)
     }
 
     fn add(
@@ -247,7 +253,7 @@ impl<'a> Applying<'a> {
             Found::Cold(address) => return Some(Step::Cold(address)),
         };
         let sum = sum.to_le_bytes();
-        let step = self.append(chain, &Draft { key, value: Some(&sum) });
+        let step = self.append(chain, &Draft { key, value: Some(&sum) }, Limit::Value);
         if step == Some(Step::Done(Status::Ok)) {
             out.extend_from_slice(&sum);
         }
@@ -271,7 +277,7 @@ impl<'a> Applying<'a> {
                     return Some(Step::Done(Status::WrongType));
                 };
                 part.copy_from_slice(bytes);
-                self.append(chain, &Draft { key, value: Some(self.scratch) })
+                self.append(chain, &Draft { key, value: Some(self.scratch) }, Limit::Value)
             }
             Found::Absent => Some(Step::Done(Status::NotFound)),
             Found::Cold(address) => Some(Step::Cold(address)),
@@ -281,11 +287,19 @@ impl<'a> Applying<'a> {
     fn delete(&self, chain: &Chain<'a>, found: Found<'_>, key: &[u8]) -> Option<Step> {
         match found {
             Found::Live(record, Region::Mutable) => {
-                let status = if record.bury() { Status::Ok } else { Status::NotFound };
-                Some(Step::Done(status))
+                if !record.bury() {
+                    return Some(Step::Done(Status::NotFound));
+                }
+                self.shared.note_garbage(UNIT);
+                Some(Step::Done(Status::Ok))
             }
             Found::Live(..) | Found::Stored(_) | Found::Cold(_) => {
-                self.append(chain, &Draft { key, value: None })
+                let draft = Draft { key, value: None };
+                let step = self.append(chain, &draft, Limit::Tombstone);
+                if step == Some(Step::Done(Status::Ok)) {
+                    self.shared.note_garbage(draft.size());
+                }
+                step
             }
             Found::Absent => Some(Step::Done(Status::NotFound)),
         }
@@ -298,11 +312,7 @@ impl<'a> Applying<'a> {
     }
 
     /// Appends a record and makes it the newest of its chain.
-    fn append(&self, chain: &Chain<'a>, draft: &Draft<'_>) -> Option<Step> {
-        self.append_within(chain, draft, Limit::Kept)
-    }
-
-    fn append_within(&self, chain: &Chain<'a>, draft: &Draft<'_>, limit: Limit) -> Option<Step> {
+    fn append(&self, chain: &Chain<'a>, draft: &Draft<'_>, limit: Limit) -> Option<Step> {
         if !self.index.may_change(chain.hash) {
             return Some(Step::Later);
         }
@@ -310,7 +320,7 @@ impl<'a> Applying<'a> {
         let previous = if newest < self.borders.begin { Address::NONE } else { newest };
         let info = Info::new(previous, self.version);
         let Some((address, record)) = self.log.append_within(draft, info, limit) else {
-            return Some(self.without_room.map_or(Step::Later, Step::Done));
+            return Some(self.shared.without_room(limit).map_or(Step::Later, Step::Done));
         };
         let added = match chain.slot {
             Some(slot) if slot.replace(address) => Added::Done,

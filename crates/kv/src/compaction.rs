@@ -18,6 +18,15 @@ pub(crate) struct Compaction {
     ended: AtomicU64,
     /// Without being asked for, the next one begins when the tail is here: the last one was in vain.
     not_before: AtomicU64,
+    /// The garbage that deletions have made since compactions last turned to it, at least.
+    garbage: AtomicU64,
+    /// The garbage to which they turned is before this address: they go on until Begin is here, also if
+    /// one of them is in vain.
+    garbage_before: AtomicU64,
+    /// The mean size of the records of the last one: the size of one that is deleted on disk, unread.
+    record_bytes: AtomicU64,
+    /// Segments from this one on may exist, if no checkpoint keeps them.
+    first_segment: AtomicU64,
     /// The last operation that the storage has completed.
     completion: Mutex<Option<Completion>>,
 }
@@ -46,8 +55,45 @@ impl Compaction {
         self.ended.load(Ordering::Acquire)
     }
 
-    pub(crate) fn may_help(&self, tail: u64) -> bool {
+    /// True if another one may make room, where at least so much is `worth` it.
+    pub(crate) fn may_help(&self, begin: u64, tail: u64, worth: u64) -> bool {
         self.not_before.load(Ordering::Relaxed) <= tail
+            || begin < self.garbage_before.load(Ordering::Relaxed)
+            || self.has_garbage(worth)
+    }
+
+    /// Half of the reserve: then the other half still takes tombstones meanwhile.
+    fn has_garbage(&self, worth: u64) -> bool {
+        self.garbage.load(Ordering::Relaxed) >= worth / 2
+    }
+
+    /// Notes that a record has become garbage, with at least so many bytes.
+    pub(crate) fn note_garbage(&self, bytes: u64) {
+        let bytes = bytes.max(self.record_bytes.load(Ordering::Relaxed));
+        self.garbage.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Lets compactions go on until they have passed all garbage that there is, if it is worth it.
+    pub(crate) fn look_for_garbage(&self, tail: u64, worth: u64) {
+        if self.has_garbage(worth) {
+            self.garbage.store(0, Ordering::Relaxed);
+            self.garbage_before.store(tail, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes the mean size of the records that a compaction has met.
+    pub(crate) fn note_record_bytes(&self, mean: u64) {
+        self.record_bytes.store(mean, Ordering::Relaxed);
+    }
+
+    /// Returns the first segment that may exist, and counts it as removed; `None` if it is this one.
+    pub(crate) fn next_to_remove(&self, end: u64) -> Option<u64> {
+        let first = self.first_segment.load(Ordering::Relaxed);
+        if first >= end {
+            return None;
+        }
+        self.first_segment.store(first + 1, Ordering::Relaxed);
+        Some(first)
     }
 
     /// False if another session has begun.

@@ -58,6 +58,7 @@ impl Shared {
             segment: self.segment,
             begin: self.log.borders().begin.get(),
             tail,
+            note: self.note.load(Ordering::Acquire),
             sessions,
         };
         progress.step = Some(Step::Flush);

@@ -45,9 +45,12 @@ impl Hash {
         (self.0 << (SLICE_BITS + bits)) >> (u64::BITS - TAG_BITS)
     }
 
-    /// A chosen hash, so that a test can let keys collide.
-    #[cfg(all(test, not(shuttle)))]
-    pub(crate) fn chosen(hash: u64) -> Hash {
+    /// A hash that no key has to have.
+    pub(crate) fn of_number(hash: u64) -> Hash {
         Hash(hash)
+    }
+
+    pub(crate) fn number(self) -> u64 {
+        self.0
     }
 }

@@ -53,6 +53,8 @@ pub(crate) struct Index {
     wanted: AtomicU32,
     /// The number of times that the entries of a slice have moved.
     moves: AtomicU32,
+    /// All slices are to have at least this place, however few entries they have.
+    least: AtomicU8,
 }
 
 /// An entry that was found, and its word in the bucket.
@@ -88,7 +90,8 @@ impl Index {
         let directory = (0..SLICES).map(|_| AtomicU8::new(1)).collect();
         let counts = (0..SLICES).map(|_| AtomicU32::new(0)).collect();
         let (wanted, moves) = (AtomicU32::new(0), AtomicU32::new(0));
-        Ok(Index { directory, tables, first_bits, counts, wanted, moves })
+        let least = AtomicU8::new(1);
+        Ok(Index { directory, tables, first_bits, counts, wanted, moves, least })
     }
 
     /// True if the slice of this hash is here.
@@ -141,6 +144,24 @@ impl Index {
             }
         }
         Added::Contended
+    }
+
+    /// Adds the newest records of all chains of the bucket that a hash belongs to, and returns the hash
+    /// with which the next bucket begins; `None` after the last one. Of an empty slice the next bucket
+    /// is that of the next slice.
+    pub(crate) fn walk(&self, hash: Hash, chains: &mut Vec<Address>) -> Option<Hash> {
+        let table = self.table(hash);
+        let slice = hash.slice();
+        let is_empty = self.counts[slice].load(Ordering::Acquire) == 0;
+        let bits = table.filter(|_| !is_empty).map_or(0, Table::bits);
+        if let Some(table) = table.filter(|_| !is_empty) {
+            let entries = table.entries(table.bucket(hash)).filter(|entry| !entry.is_tentative());
+            chains.extend(entries.map(Entry::address));
+        }
+        let shift = u64::BITS - SLICE_BITS - bits;
+        let next = (hash.number() >> shift) + 1;
+        // Behind the last bucket the number has one bit too many.
+        (next >> (SLICE_BITS + bits) == 0).then(|| Hash::of_number(next << shift))
     }
 
     #[inline(always)]

@@ -3,7 +3,7 @@
 //!
 //! A [`Store`] is shared by threads; each opens a [`Session`] for every stream of operations that it
 //! executes: its own, or that of a connection. An operation is a read, an upsert, an addition, a
-//! deletion, or a read or write of a part of a value. [`Session::batch`] is the fast way:
+//! deletion, a read or write of a part of a value, or a scan of many keys. [`Session::batch`] is the fast way:
 //!
 //! ```
 //! use kv::{Op, Options, Replies, Status, Store, storage::Nowhere};
@@ -66,7 +66,7 @@ mod sync;
 
 pub use checkpoint::manifest::Durable;
 pub use checkpoint::{Failed, NoCheckpoint};
-pub use op::{FixedCode, FixedOp, MOST_OF_A_KEY, MOST_OF_A_VALUE, Op};
+pub use op::{FixedCode, FixedOp, MOST_OF_A_KEY, MOST_OF_A_VALUE, MOST_SCANNED, Op, Scanned};
 pub use options::{Durability, OpenError, Options};
 pub use recovery::Recovered;
 pub use replies::{Completions, Replies};

@@ -11,11 +11,11 @@ use crate::memory::Memory;
 use crate::prefetch::prefetch;
 use crate::sync::{AtomicU64, Ordering};
 
-pub(crate) use self::record::{Draft, Info, Record, Refused};
+pub(crate) use self::record::{Draft, Info, Record, Refused, UNIT};
 pub(crate) use self::regions::Borders;
 
 use self::paging::Paging;
-use self::record::{Shape, UNIT, WORD};
+use self::record::{Shape, WORD};
 use self::regions::Regions;
 
 pub(crate) mod paging;
@@ -35,12 +35,16 @@ const HEADER: u64 = 32;
 /// The words of a record with a key and a value of eight bytes.
 const FIXED_WORDS: usize = 4;
 
-/// The limit of the log for a record.
+/// The part of the limit that a record may fill. A log that is full of values still takes the
+/// tombstones that make some of them garbage, and the copies by which compaction then frees space.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Limit {
-    Kept,
-    /// For a copy, whose original is given up soon.
-    Exceeded,
+    /// All but the reserve.
+    Value,
+    /// All.
+    Tombstone,
+    /// A copy may exceed it: its original is given up with the page that it is in.
+    Copy,
 }
 
 #[derive(Debug)]
@@ -53,8 +57,8 @@ pub(crate) struct Log {
     in_memory: u64,
     /// `None` if there is no storage: then no page ever leaves the memory.
     paging: Option<Paging>,
-    /// The most bytes from Begin to the tail.
-    limit: u64,
+    /// The most bytes from Begin to the tail, if there is a limit.
+    limit: Option<u64>,
     /// The end of the pages that may be written: those before have a place in the memory.
     writable: AtomicU64,
     regions: Regions,
@@ -78,7 +82,7 @@ impl Log {
             page,
             in_memory: pages * page,
             paging,
-            limit: limit.unwrap_or(u64::MAX),
+            limit,
             writable: AtomicU64::new(pages * page),
             regions: Regions::new(),
         })
@@ -120,7 +124,7 @@ impl Log {
     /// Appends a record, which nobody can find yet. `None` if no page is left.
     #[cfg(all(test, not(shuttle)))]
     pub(crate) fn append(&self, draft: &Draft<'_>, info: Info) -> Option<(Address, Record<'_>)> {
-        self.append_within(draft, info, Limit::Kept)
+        self.append_within(draft, info, Limit::Value)
     }
 
     /// Appends a record, which nobody can find yet. `None` if no page is left.
@@ -176,8 +180,7 @@ impl Log {
         let mut old = tail.load(Ordering::Relaxed);
         loop {
             let (start, end) = place(old, size, self.page);
-            let is_beyond = limit == Limit::Kept && end > self.end_by_limit();
-            if end > self.writable.load(Ordering::Acquire) || is_beyond {
+            if end > self.writable.load(Ordering::Acquire) || end > self.end_for(limit) {
                 return None;
             }
             match tail.compare_exchange_weak(old, end, Ordering::AcqRel, Ordering::Relaxed) {
@@ -190,24 +193,41 @@ impl Log {
         }
     }
 
-    fn end_by_limit(&self) -> u64 {
-        self.borders().begin.get().saturating_add(self.limit)
+    /// The end of the log for a record, as Begin is now.
+    fn end_for(&self, limit: Limit) -> u64 {
+        let most = match (self.limit, limit) {
+            (None, _) | (_, Limit::Copy) => return u64::MAX,
+            (Some(most), Limit::Value) => most.saturating_sub(self.reserve_of_limit()),
+            (Some(most), Limit::Tombstone) => most,
+        };
+        self.borders().begin.get().saturating_add(most)
+    }
+
+    /// The part of the limit that values leave free: also the garbage from which on a compaction is
+    /// worth its work.
+    pub(crate) fn reserve_of_limit(&self) -> u64 {
+        (self.limit.unwrap_or(0) / 16).max(2 * self.page)
+    }
+
+    pub(crate) fn has_limit(&self) -> bool {
+        self.limit.is_some()
     }
 
     /// True if compaction should make room: four fifths of the limit are used.
     pub(crate) fn nears_its_limit(&self) -> bool {
-        self.limit != u64::MAX
-            && self.tail().saturating_sub(self.borders().begin.get()) > self.limit / 5 * 4
+        let used = self.tail().saturating_sub(self.borders().begin.get());
+        self.limit.is_some_and(|limit| used > limit / 5 * 4) || self.is_at_its_limit(Limit::Value)
     }
 
-    /// Moves Begin: all records before it that are not in vain have copies.
+    /// Moves Begin: all records before it that are not garbage have copies.
     pub(crate) fn move_begin(&self, to: u64) {
         self.regions.move_begin(to);
     }
 
-    /// True if not even one more page may be written.
-    pub(crate) fn is_at_its_limit(&self) -> bool {
-        self.tail() + self.page > self.end_by_limit()
+    /// True if a record of the size of a page might not be written: it needs what is left of a page,
+    /// and another one.
+    pub(crate) fn is_at_its_limit(&self, limit: Limit) -> bool {
+        self.tail() + 2 * self.page > self.end_for(limit)
     }
 
     /// Ends the records of each block between two addresses, for those who read the log from block to

@@ -6,6 +6,9 @@ pub const MOST_OF_A_KEY: usize = 1024;
 /// The most bytes of a value; it may be empty.
 pub const MOST_OF_A_VALUE: usize = 1 << 20;
 
+/// The most records of a scan.
+pub const MOST_SCANNED: u32 = 10_000;
+
 /// An operation on one key. Operations of one session on one key happen in their order, except that
 /// those that become pending may happen at any time until they complete.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -38,6 +41,36 @@ pub enum Op<'a> {
         offset: u32,
         bytes: &'a [u8],
     },
+    /// Returns up to so many records in the order of the hashes of their keys, from that of this key on,
+    /// in the form of [`Scanned`]. Each record is read by itself; one that is there all the time is
+    /// found. Less than `count`, if what remains has no more, or its next record would make the value
+    /// longer than [`MOST_OF_A_VALUE`]: another scan goes on behind the last key.
+    Scan {
+        key: &'a [u8],
+        /// The first record is the next one after this key, also if it is not there.
+        is_behind: bool,
+        count: u32,
+    },
+}
+
+/// The records in the value of a scan: their keys and values.
+///
+/// Of each there are the lengths of its key (2 bytes) and its value (4 bytes, behind two of zero), the
+/// key, the value, and zeros up to a multiple of 8.
+#[derive(Clone, Copy, Debug)]
+pub struct Scanned<'a>(pub &'a [u8]);
+
+impl<'a> Iterator for Scanned<'a> {
+    type Item = (&'a [u8], &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (head, rest) = self.0.split_first_chunk::<8>()?;
+        let head = u64::from_le_bytes(*head);
+        let (key, value) = ((head & 0xffff) as usize, (head >> 32) as usize);
+        let (record, padding) = rest.split_at_checked(key + value)?;
+        self.0 = padding.get((key + value).next_multiple_of(8) - (key + value)..)?;
+        Some(record.split_at(key))
+    }
 }
 
 /// An operation on a key and a value of eight bytes each.
@@ -69,7 +102,8 @@ impl<'a> Op<'a> {
             | Op::Add { key, .. }
             | Op::Delete { key }
             | Op::ReadAt { key, .. }
-            | Op::WriteAt { key, .. } => key,
+            | Op::WriteAt { key, .. }
+            | Op::Scan { key, .. } => key,
         }
     }
 }

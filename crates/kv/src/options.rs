@@ -23,7 +23,8 @@ pub struct Options {
     pub page: u64,
     /// The bytes of a file of the log: a power of two, at least those of a page.
     pub segment: u64,
-    /// The most bytes of the log; then writes answer `Full`.
+    /// The most bytes of the log, with a storage a quarter more than the memory; then operations that
+    /// need more of it answer `Full`. Deletions do not: a part of it is theirs.
     pub log_limit: Option<u64>,
     /// The state that survives the end of the process; needs a storage unless it is `None`.
     pub durability: Durability,
@@ -79,6 +80,13 @@ impl Options {
                 self.segment.to_string(),
                 self.segment.is_power_of_two() && self.segment >= self.page,
                 "a power of two, not below the page",
+            ),
+            (
+                "log_limit",
+                self.log_limit.unwrap_or(0).to_string(),
+                // What is in memory cannot be compacted.
+                !is_stored || self.log_limit.is_none_or(|limit| limit / 5 * 4 >= self.memory),
+                "a quarter more than the memory, or more",
             ),
             ("buckets", self.buckets.to_string(), self.buckets <= 1 << 36, "at most 2^36"),
             (

@@ -19,11 +19,13 @@ use crate::storage::Storage;
 use self::cold::Cold;
 use self::compactor::{Compactor, Work};
 use self::group::Request;
+use self::scan::{Progress, STEPS, Scan};
 use self::waiting::{Reason, Waiting};
 
 mod cold;
 mod compactor;
 mod group;
+mod scan;
 #[cfg(all(test, not(shuttle)))]
 mod tests;
 mod waiting;
@@ -40,6 +42,7 @@ pub struct Session {
     seen: State,
     waiting: Waiting,
     cold: Cold,
+    scan: Scan,
     /// A buffer for values that are copied.
     scratch: Vec<u8>,
     /// A buffer for values that are not returned as bytes.
@@ -62,6 +65,7 @@ impl Session {
             seen: State::UNKNOWN,
             waiting: Waiting::default(),
             cold: Cold::new(place.owner),
+            scan: Scan::default(),
             scratch: Vec::new(),
             unused: Vec::new(),
             not_sync: PhantomData,
@@ -126,6 +130,12 @@ impl Session {
         self.without_value(&Op::WriteAt { key, offset, bytes })
     }
 
+    /// Reads up to so many records in the order of the hashes of their keys, as [`Op::Scan`] says. It is
+    /// always pending first.
+    pub fn scan(&mut self, key: &[u8], is_behind: bool, count: u32) -> Outcome {
+        self.without_value(&Op::Scan { key, is_behind, count })
+    }
+
     /// Executes operations and fills `replies` with their answers; the first has the serial that
     /// [`Session::next_serial`] returned before. Returns how many were executed, and the rest is for
     /// another call: less than all if the replies reached their limit, or if too many operations are
@@ -155,7 +165,8 @@ impl Session {
             let inside = shared.epoch.enter(self.place.slot);
             shared.maintain();
             look(shared, &mut self.seen, self.place, self.next, &self.waiting);
-            try_again(shared, self.seen, &mut self.waiting, &mut self.scratch, completions);
+            let applying = applying(shared, self.seen, &mut self.scratch);
+            try_again(applying, &mut self.waiting, &mut self.scan, completions);
             inside.publish(self.next, self.waiting.len());
         }
         self.cold.begin_reads(shared, storage, &mut self.waiting);
@@ -256,24 +267,51 @@ impl Drop for Session {
 
 /// Tries each pending operation once that may succeed now.
 fn try_again(
-    shared: &Shared,
-    seen: State,
+    mut applying: Applying<'_>,
     waiting: &mut Waiting,
-    scratch: &mut Vec<u8>,
+    scan: &mut Scan,
     completions: &mut Completions,
 ) {
-    let mut applying = applying(shared, seen, scratch);
-    for _ in 0..waiting.ready() {
-        if completions.is_at_its_limit() {
-            break;
-        }
+    let (mut tries, mut steps) = (waiting.ready(), STEPS);
+    while tries > 0 && !completions.is_at_its_limit() {
+        tries -= 1;
         let Some(number) = waiting.next_ready() else { break };
         let waits = waiting.get(number);
         let (op, serial) = (waits.op(), waits.serial);
-        let step = if waits.has_failed() {
+        if let Op::Scan { .. } = op
+            && scan.number.is_some_and(|other| other != number)
+        {
+            waiting.wait_for_scan(number);
+            continue;
+        }
+        let step = if let Op::Scan { key, is_behind, count } = op {
+            let out = completions.bytes_mut();
+            if scan.number.is_none() {
+                let behind = if is_behind { key } else { &[] };
+                let from = Hash::of(key, applying.shared.seed);
+                scan.begin(number, from, behind, count);
+            }
+            let progress = match waits.has_failed() {
+                true => Progress::Failed,
+                false => scan.go_on(&applying, waits.blocks(), &mut steps),
+            };
+            let step = match progress {
+                Progress::Done => Step::Done(scan.end(out)),
+                Progress::Failed => Step::Done(scan.fail()),
+                Progress::Later => Step::Later,
+                Progress::Cold(at) => Step::Cold(at),
+            };
+            if let Step::Done(_) = step
+                && let Some(next) = waiting.next_scan()
+            {
+                waiting.wait(next, Reason::Others);
+                tries += 1;
+            }
+            step
+        } else if waits.has_failed() {
             Step::Done(Status::StorageFailed)
         } else {
-            let hash = Hash::of(op.key(), shared.seed);
+            let hash = Hash::of(op.key(), applying.shared.seed);
             match waits.copied() {
                 Some(at) => applying.copy_if_newest(hash, op.key(), at, waits.known()),
                 None => applying.apply(hash, &op, waits.known(), completions.bytes_mut()),
@@ -316,7 +354,7 @@ fn applying<'a>(shared: &'a Shared, seen: State, scratch: &'a mut Vec<u8>) -> Ap
         borders,
         version: seen.version(),
         may_change: !seen.is_crossing(),
-        without_room: shared.without_room(),
+        shared,
         scratch,
     }
 }

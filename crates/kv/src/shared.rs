@@ -10,7 +10,7 @@ use crate::compaction::{COMPACTOR, Compaction};
 use crate::epoch::Epoch;
 use crate::flush::{Flush, Health};
 use crate::index::{Growth, Index};
-use crate::log::{BLOCK, Log};
+use crate::log::{BLOCK, Limit, Log};
 use crate::segment::Segment;
 use crate::status::Status;
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
@@ -38,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) is_stored: bool,
     /// There may be checkpoints.
     pub(crate) is_durable: bool,
+    /// The number that the program keeps with the store.
+    pub(crate) note: AtomicU64,
     /// The buckets of the index when it was made.
     pub(crate) buckets: u64,
     pub(crate) checkpoints: Checkpoints,
@@ -116,22 +118,31 @@ impl Shared {
     /// True if another compaction may make room.
     fn can_compact(&self) -> bool {
         let begin = self.log.borders().begin.get();
-        self.compaction.may_help(self.log.tail()) && begin < self.end_of_segments()
+        let (tail, worth) = (self.log.tail(), self.log.reserve_of_limit());
+        self.compaction.may_help(begin, tail, worth) && begin < self.end_of_stored()
     }
 
-    /// The end of the segments of which everything is in the storage alone.
-    fn end_of_segments(&self) -> u64 {
-        self.flush.flushed().min(self.log.borders().head.get()) & !(self.segment - 1)
+    /// The end of the pages that are in the storage alone.
+    fn end_of_stored(&self) -> u64 {
+        self.flush.flushed().min(self.log.borders().head.get()) & !(self.page - 1)
     }
 
-    /// Begins a compaction, and returns how far it goes: the oldest segment, or all that are written
-    /// if it was asked for. `None` if another one is running, or no segment is behind.
+    /// Notes that a record has become garbage, with at least so many bytes.
+    pub(crate) fn note_garbage(&self, bytes: u64) {
+        if self.is_stored && self.log.has_limit() {
+            self.compaction.note_garbage(bytes);
+        }
+    }
+
+    /// Begins a compaction, and returns how far it goes: the oldest segment, or all that is written
+    /// if it was asked for. `None` if another one is running, or nothing is behind.
     pub(crate) fn begin_compaction(&self) -> Option<u64> {
         if !self.compaction.begin() {
             return None;
         }
         let begin = self.log.borders().begin.get();
-        let written = self.end_of_segments();
+        self.compaction.look_for_garbage(self.log.tail(), self.log.reserve_of_limit());
+        let written = self.end_of_stored();
         let oldest = (begin & !(self.segment - 1)) + self.segment;
         let target = if self.compaction.take_wanted() { written } else { oldest.min(written) };
         if target <= begin {
@@ -146,12 +157,12 @@ impl Shared {
         (Segment::new(at / self.segment), at % self.segment)
     }
 
-    /// The end of an operation for which the log has no room now; `None` if it will have.
-    pub(crate) fn without_room(&self) -> Option<Status> {
+    /// The end of an operation for whose record the log has no room now; `None` if it will have.
+    pub(crate) fn without_room(&self, limit: Limit) -> Option<Status> {
         match self.flush.health() {
             _ if !self.is_stored => Some(Status::Full),
             // Compaction may make room.
-            _ if self.log.is_at_its_limit()
+            _ if self.log.is_at_its_limit(limit)
                 && !self.compaction.is_running()
                 && !self.can_compact() =>
             {

@@ -17,6 +17,7 @@ use crate::session::Session;
 use crate::shared::{Sessions, Shared, Which};
 use crate::status::Status;
 use crate::storage::Storage;
+use crate::sync::{AtomicU64, Ordering};
 
 /// A store, shared by its clones.
 #[derive(Clone, Debug)]
@@ -57,6 +58,17 @@ impl Store {
         self.recovered.as_deref()
     }
 
+    /// Keeps a number of the program with the store, such as a fact about its data: each checkpoint
+    /// from now on has it.
+    pub fn keep_note(&self, note: u64) {
+        self.shared.note.store(note, Ordering::Release);
+    }
+
+    /// Returns the number that the program has kept, or zero.
+    pub fn note(&self) -> u64 {
+        self.shared.note.load(Ordering::Acquire)
+    }
+
     /// Begins a checkpoint, and returns its version. Polls of sessions complete it: it is durable
     /// when [`Store::durable`] has reached the version, or else is the one of [`Store::failure`].
     /// Each session with pending operations must poll until then.
@@ -88,6 +100,23 @@ impl Store {
     /// True while the log is compacted, or if that was asked for.
     pub fn is_compacting(&self) -> bool {
         self.shared.compaction.is_running() || self.shared.compaction.is_wanted()
+    }
+
+    /// Asks for an index with twice the buckets: polls and operations make it, slice by slice, while
+    /// all others go on. Without being asked, a slice grows when its buckets are full. False if it
+    /// has grown six times.
+    pub fn grow(&self) -> bool {
+        self.shared.index.want_growth()
+    }
+
+    /// True while the index grows.
+    pub fn is_growing(&self) -> bool {
+        self.shared.index.should_grow()
+    }
+
+    /// The number of hash buckets.
+    pub fn buckets(&self) -> u64 {
+        self.shared.index.buckets_now()
     }
 
     /// The bytes of the log that are neither given up nor free.
@@ -161,6 +190,7 @@ fn make(options: &Options, is_stored: bool, start: Start) -> Result<Shared, Open
         id: if start.newest.version > 0 { start.newest.store } else { options.id },
         page: options.page,
         segment: options.segment,
+        note: AtomicU64::new(start.newest.note),
         is_stored,
         is_durable: is_stored && options.durability == Durability::Checkpoint,
         buckets: options.buckets,

@@ -247,7 +247,10 @@ fn handle(
             report(state, "{\"schema\":\"benchwright.kv-compact/1\"}", out);
             Ok(())
         }
-        // The index grows by itself.
+        (State::Open(_), Body::Operate(Verb::Grow)) if desk.shared.store.grow() => {
+            report(state, "{\"schema\":\"benchwright.kv-grow/1\"}", out);
+            Ok(())
+        }
         (State::Open(_), Body::Operate(_)) => refuse(Code::Unsupported, HEADER_BYTES as u32),
         (State::Open(session), Body::RequestFixed(_) | Body::Request(_)) => {
             execute(session, frame, desk, out)
@@ -386,9 +389,6 @@ fn execute(
             counts.count(Counted::Malformed, 1);
             return Err(Malformed { code, offset: SERIAL_AT });
         }
-    }
-    if matches!(frame.body, Body::Request(items) if items.has_scan()) {
-        return Err(Malformed { code: Code::Unsupported, offset: 0 });
     }
     counts.count(Counted::Batches, 1);
     if !desk.shared.is_used.load(Ordering::Relaxed) {

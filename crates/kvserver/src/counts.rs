@@ -143,6 +143,8 @@ pub(crate) struct StoreState {
     pub(crate) log_bytes: u64,
     pub(crate) compactions: u64,
     pub(crate) is_compacting: bool,
+    pub(crate) buckets: u64,
+    pub(crate) is_growing: bool,
 }
 
 /// Returns a JSON object for each shard, one for their sums, and one for the store.
@@ -156,10 +158,11 @@ pub(crate) fn document(shards: &[Counts], store: &StoreState) -> String {
     }
     text.push_str("],\"checkpoint\":");
     write_checkpoint(store, &mut text);
-    let StoreState { log_bytes, compactions, is_compacting, .. } = store;
+    let StoreState { log_bytes, compactions, is_compacting, buckets, is_growing, .. } = store;
     let written = write!(
         text,
-        ",\"log\":{{\"bytes\":{log_bytes},\"compactions\":{compactions},\"compacting\":{is_compacting}}}}}"
+        ",\"log\":{{\"bytes\":{log_bytes},\"compactions\":{compactions},\"compacting\":{is_compacting}}},\
+         \"index\":{{\"buckets\":{buckets},\"growing\":{is_growing}}}}}"
     );
     written.expect("a string takes all");
     text

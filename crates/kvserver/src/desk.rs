@@ -5,12 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 
 use kv::{NoCheckpoint, Store};
-use wire::kv::{Hello, Range, SLICES, Welcome};
+use wire::kv::{Hello, Range, SLICES, Token, Welcome};
 
 use crate::counts::{self, Counts};
 use crate::session::{Running, Scratch, VIEW};
 use crate::sessions::{Sessions, Use};
-use crate::token::Token;
 
 /// The state that all shards of a server share.
 pub(crate) struct Shared {
@@ -21,10 +20,10 @@ pub(crate) struct Shared {
     pub(crate) sessions: Sessions,
     /// The counters of each shard.
     pub(crate) counts: Vec<Counts>,
-    /// Set once a batch has been executed.
+    /// Set once a batch has been executed, by this server or by the one whose store it has recovered.
     pub(crate) is_used: AtomicBool,
-    /// The position in the first client's list of servers, and its length.
-    pub(crate) position: Mutex<Option<(u16, u16)>>,
+    /// Held while the position in the first client's list of servers is compared, which the store keeps.
+    pub(crate) position: Mutex<()>,
     /// The shards that have ended their connections.
     pub(crate) ended: AtomicUsize,
     pub(crate) last: Mutex<Last>,
@@ -56,12 +55,16 @@ impl Shared {
     /// Compares a client's list of servers with that of the first: another list would divide the keys
     /// in another way. An empty server takes any.
     pub(crate) fn agrees(&self, position: Option<(u16, u16)>) -> bool {
-        let Some(position) = position else { return true };
-        let mut first = self.position.lock().expect("no thread panics while it holds the lock");
-        if first.is_none_or(|first| first != position) && !self.is_used.load(Ordering::Relaxed) {
-            *first = Some(position);
+        let Some((index, length)) = position else { return true };
+        let position = u64::from(index) << 16 | u64::from(length);
+        let _held = self.position.lock().expect("no thread panics while it holds the lock");
+        // A list has a length: zero is no position.
+        let first = self.store.note();
+        if first != position && (first == 0 || !self.is_used.load(Ordering::Relaxed)) {
+            self.store.keep_note(position);
+            return true;
         }
-        first.is_none_or(|first| first == position)
+        first == position
     }
 
     /// Begins the last checkpoint once all shards have ended their connections. Returns true when
@@ -111,6 +114,8 @@ impl Shared {
             log_bytes: self.store.log_bytes(),
             compactions: self.store.compactions(),
             is_compacting: self.store.is_compacting(),
+            buckets: self.store.buckets(),
+            is_growing: self.store.is_growing(),
         };
         counts::document(&self.counts, &store)
     }

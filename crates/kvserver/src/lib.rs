@@ -13,4 +13,3 @@ pub mod server;
 mod session;
 mod sessions;
 mod shard;
-mod token;

@@ -6,11 +6,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use wire::kv::{
-    Body, Checksums, Code, Decoder, Hello, Malformed, VERSION, Verb, encode_hello, encode_operate,
-    encode_prove,
+    Body, Checksums, Code, Decoder, Hello, Malformed, Token, VERSION, Verb, encode_hello,
+    encode_operate, encode_prove,
 };
-
-use crate::token::Token;
 
 /// The longest time without a byte from the server.
 const LONGEST: Duration = Duration::from_secs(10);

@@ -10,6 +10,7 @@ use std::{io, thread};
 use kv::Store;
 use kv::storage::Folder;
 use net::{Epoll, Files, Io, Timer, process};
+use wire::kv::Token;
 
 use crate::bounds::{MOST_HELD, MOST_KEPT_IDLE, SHARD_BUFFERS};
 use crate::counts::Counts;
@@ -17,7 +18,6 @@ use crate::desk::{Desk, Shared};
 use crate::session::Scratch;
 use crate::sessions::Sessions;
 use crate::shard::{Mailbox, Shard};
-use crate::token::Token;
 
 #[cfg(test)]
 mod tests;
@@ -66,6 +66,7 @@ impl Server {
         let listener = ios[0].listen(address)?;
         let mailboxes = ios.iter_mut().map(|io| io.waker().map(Mailbox::new));
         let mailboxes = Arc::new(mailboxes.collect::<io::Result<Vec<_>>>()?);
+        let is_used = store.recovered().is_some_and(|recovered| recovered.records > 0);
         let shared = Arc::new(Shared {
             id,
             seed,
@@ -73,7 +74,7 @@ impl Server {
             token: token.as_deref().map(Token::new),
             sessions: Sessions::default(),
             counts: (0..shards).map(|_| Default::default()).collect(),
-            is_used: AtomicBool::new(false),
+            is_used: AtomicBool::new(is_used),
             position: Default::default(),
             ended: Default::default(),
             last: Default::default(),

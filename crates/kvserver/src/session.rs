@@ -522,6 +522,6 @@ fn op_of<'a>(item: &Item<'a>) -> Op<'a> {
         Opcode::Delete => Op::Delete { key },
         Opcode::ReadAt => Op::ReadAt { key, offset, length },
         Opcode::WriteAt => Op::WriteAt { key, offset, bytes: value },
-        Opcode::Scan => unreachable!("a batch with a SCAN is refused before"),
+        Opcode::Scan => Op::Scan { key, is_behind: offset != 0, count: length },
     }
 }

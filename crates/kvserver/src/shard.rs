@@ -153,7 +153,9 @@ impl Shard {
 
     fn turn(&mut self) {
         let is_cut = std::mem::take(&mut self.desk.met_cut) || self.desk.shared.store.is_at_cut();
-        let is_pending = is_cut || !self.pending.is_empty() || !self.draining.is_empty();
+        let is_growing = self.desk.shared.store.is_growing();
+        let is_pending =
+            is_cut || is_growing || !self.pending.is_empty() || !self.draining.is_empty();
         let longest = if is_pending { SOON } else { TICK };
         let now = self.io.now();
         let now = self.io.wait(now + longest);
@@ -423,7 +425,7 @@ impl Shard {
 
     /// Completes what is pending.
     fn complete(&mut self, now: Instant) {
-        if self.folder.is_some() {
+        if self.folder.is_some() || self.desk.shared.store.is_growing() {
             let Shard { io, folder, desk, house, .. } = self;
             with_storage(io, folder, |storage| desk.scratch.work(house, storage));
         }

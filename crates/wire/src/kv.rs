@@ -15,6 +15,7 @@ mod notice;
 mod sized;
 #[cfg(test)]
 mod tests;
+mod token;
 
 pub use code::{Code, Malformed};
 pub use decoder::Decoder;
@@ -30,6 +31,7 @@ pub use sized::{
     Answer, Answers, Completion, Completions, Item, Items, encode_answer, encode_completion,
     encode_item,
 };
+pub use token::Token;
 
 /// The first two bytes of every frame.
 pub const MAGIC: u16 = 0x4B42;
@@ -41,6 +43,9 @@ pub const MOST_FRAME_BYTES: usize = 2 << 20;
 pub const MOST_COUNT: usize = 65_536;
 pub const MOST_KEY_BYTES: usize = 1024;
 pub const MOST_VALUE_BYTES: usize = 1 << 20;
+/// The longest value of a result: that of a SCAN, which has at least one record, of the longest key and
+/// value.
+pub const MOST_RESULT_BYTES: usize = 8 + MOST_KEY_BYTES + MOST_VALUE_BYTES;
 /// The most records that one SCAN returns.
 pub const MOST_SCANNED: u32 = 10_000;
 /// The most serials that are excepted from a durable prefix.

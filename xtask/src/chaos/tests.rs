@@ -21,4 +21,5 @@ fn each_fault_is_drawn_by_a_short_name() {
     names.dedup();
     assert_eq!(names.len(), Fault::ALL.len());
     assert_eq!(run(&["--faults", "many"]), None);
+    assert_eq!(run(&["kv", "--kills", "many"]), None);
 }

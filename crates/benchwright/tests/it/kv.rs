@@ -118,6 +118,16 @@ fn a_server_with_a_token_answers_whoever_knows_it() {
     let refused = store.stats(&[]);
     assert_eq!(refused.code, 3);
     assert!(refused.stderr.contains("give it with --token-file"), "{}", refused.stderr);
+    let bench = |arguments: &[&str]| {
+        let mut command = store.scratch.benchwright();
+        command.args(["ycsb", "bench", "--servers", store.address(), "--phase", "fill"]);
+        run_while(command.args(["--keys", "1000"]).args(arguments), |_| {})
+    };
+    let filled = bench(&["--token-file", token]);
+    assert_eq!(filled.code, 0, "{}", filled.stderr);
+    let refused = bench(&[]);
+    assert_eq!(refused.code, 3);
+    assert!(refused.stderr.contains("give it with --token-file"), "{}", refused.stderr);
     assert!(!store.log().contains("secret"));
 }
 

@@ -24,6 +24,7 @@ mod generators;
 mod hotel;
 mod init;
 mod kv;
+mod kv_kill;
 mod limits;
 mod load;
 mod many;

@@ -29,6 +29,8 @@ enum Verb {
     Checkpoint(Operate),
     /// Compact the log of a server: what newer records replace is given up
     Compact(Operate),
+    /// Double the hash buckets of a server while it serves; a part of them grows by itself when it is full
+    Grow(Operate),
 }
 
 pub(crate) fn kv(arguments: &Kv) -> Result<Exit, Failure> {
@@ -37,5 +39,6 @@ pub(crate) fn kv(arguments: &Kv) -> Result<Exit, Failure> {
         Verb::Stats(arguments) => operator::stats(arguments),
         Verb::Checkpoint(arguments) => operator::checkpoint(arguments),
         Verb::Compact(arguments) => operator::compact(arguments),
+        Verb::Grow(arguments) => operator::grow(arguments),
     }
 }

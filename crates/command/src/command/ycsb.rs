@@ -11,13 +11,14 @@ use measure::quantity::{Bytes, whole_count};
 use measure::{Nanos, quantity};
 use net::{Closed, cores, process};
 use serde_json::{Value, json};
+use wire::kv::Token;
 use ycsb::bench::Mix;
 use ycsb::keys::Distribution;
 
 use console::output::{self, Exit, Failure};
 
 use super::kv::journal::Journal;
-use super::kv::serve::Address;
+use super::kv::serve::{Address, read_token};
 
 #[cfg(test)]
 mod tests;
@@ -78,6 +79,9 @@ struct Bench {
     phase: Phase,
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// A file with the token of the servers
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
     /// Print one document
     #[arg(long)]
     json: bool,
@@ -132,10 +136,12 @@ pub(crate) fn ycsb(arguments: &Ycsb) -> Result<Exit, Failure> {
 }
 
 fn bench(arguments: &Bench) -> Result<Exit, Failure> {
+    // Before signals are only noted: a pipe may have nobody who writes to it.
+    let token = arguments.token_file.as_deref().map(read_token).transpose()?;
     let stop = console::signals::interrupted();
     process::raise_open_files();
     let mut journal = Journal::create(&arguments.logs, "client", "ycsb.log")?;
-    let load = arguments.load();
+    let load = arguments.load(token.map(|token| Token::new(&token)));
     journal.info("client", &arguments.told(&load));
     journal.info("client", "Generating workload keys and requests from PRNG");
     let refuse = |why: &NotMeasured| explain(why, arguments);
@@ -171,7 +177,7 @@ fn bench(arguments: &Bench) -> Result<Exit, Failure> {
 }
 
 impl Bench {
-    fn load(&self) -> Load {
+    fn load(&self, token: Option<Token>) -> Load {
         let cpus = cores::allowed().len().clamp(1, 1024) as u16;
         Load {
             servers: self.servers.iter().map(|server| server.0).collect(),
@@ -193,6 +199,7 @@ impl Bench {
                 Choice::Zipfian => Distribution::Zipfian,
             },
             seed: self.seed,
+            token,
         }
     }
 
@@ -257,6 +264,9 @@ fn explain(why: &NotMeasured, arguments: &Bench) -> Failure {
             let address = arguments.servers[*target].0;
             let why = match why {
                 Some(Unopened::By(Closed::Refused)) => "nobody listens there",
+                Some(Unopened::Unprepared("the server wants a token")) => {
+                    "it wants a token; give it with --token-file"
+                }
                 Some(Unopened::Unprepared(why)) => why,
                 _ => "there is no answer",
             };

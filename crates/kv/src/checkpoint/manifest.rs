@@ -4,10 +4,10 @@
 //! | bytes | content |
 //! |---|---|
 //! | 0 … 8 | `BWKVCKPT` |
-//! | 8 … 12 | the version of this format: 1 |
+//! | 8 … 12 | the version of this format: 2 |
 //! | 12 … 16 | CRC32C of all other bytes |
 //! | 16 … 24 | the bytes of the file |
-//! | 24 … 96 | version, id of the store, seed, buckets, page, segment, begin, tail, sessions: 8 bytes each |
+//! | 24 … 104 | version, id of the store, seed, buckets, page, segment, begin, tail, note, sessions: 8 bytes each |
 //! | … | of each session: its id, the operations begun, the number of those excepted, and their serials |
 
 use std::collections::BTreeMap;
@@ -31,6 +31,8 @@ pub(crate) struct Manifest {
     pub(crate) segment: u64,
     pub(crate) begin: u64,
     pub(crate) tail: u64,
+    /// The number that the program keeps with the store.
+    pub(crate) note: u64,
     pub(crate) sessions: BTreeMap<u64, Durable>,
 }
 
@@ -44,7 +46,7 @@ pub(crate) enum Unreadable {
 }
 
 const MAGIC: &[u8; 8] = b"BWKVCKPT";
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// The place of the checksum.
 const CRC: usize = 12;
 const AFTER_CRC: usize = CRC + 4;
@@ -57,8 +59,9 @@ impl Manifest {
         out.extend_from_slice(&FORMAT.to_le_bytes());
         out.extend_from_slice(&[0; 12]);
         let mut put = |word: u64| out.extend_from_slice(&word.to_le_bytes());
-        let Manifest { version, store, seed, buckets, page, segment, begin, tail, sessions } = self;
-        for word in [version, store, seed, buckets, page, segment, begin, tail] {
+        let Manifest { version, store, seed, buckets, page, segment, begin, tail, note, sessions } =
+            self;
+        for word in [version, store, seed, buckets, page, segment, begin, tail, note] {
             put(*word);
         }
         put(sessions.len() as u64);
@@ -92,6 +95,7 @@ impl Manifest {
             segment: words.next()?,
             begin: words.next()?,
             tail: words.next()?,
+            note: words.next()?,
             sessions: BTreeMap::new(),
         };
         for _ in 0..words.next()? {
@@ -153,6 +157,7 @@ mod tests {
             store: 6,
             page: 1 << 14,
             tail: 8192,
+            note: 12,
             sessions: sessions.into(),
             ..Manifest::default()
         };

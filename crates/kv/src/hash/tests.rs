@@ -11,7 +11,7 @@ fn hashes_are_those_of_the_vectors() {
 
 #[test]
 fn the_parts_of_a_hash_lie_behind_each_other() {
-    let hash = Hash::chosen(0xabc1_2123_4000_0000);
+    let hash = Hash::of_number(0xabc1_2123_4000_0000);
     assert_eq!(hash.slice(), 0xabc);
     assert_eq!(hash.bucket(0), 0xabc);
     assert_eq!(hash.bucket(8), 0xabc12);

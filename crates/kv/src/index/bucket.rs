@@ -49,7 +49,6 @@ impl Entry {
         Entry(self.0 | TENTATIVE)
     }
 
-    #[cfg(all(test, shuttle))]
     pub(super) fn is_tentative(self) -> bool {
         self.0 & TENTATIVE != 0
     }

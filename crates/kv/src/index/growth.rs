@@ -35,7 +35,41 @@ impl Index {
         }
     }
 
-    /// True if a slice should grow.
+    /// Asks for twice the buckets in each of the smallest slices. False if they cannot grow any more.
+    pub(crate) fn want_growth(&self) -> bool {
+        let least = self.smallest_place() + 1;
+        if least >= PLACES {
+            return false;
+        }
+        self.least.fetch_max(least as u8, Ordering::AcqRel);
+        let next = self.next_to_grow();
+        // One that is growing goes on with the next one.
+        let _ = self.wanted.compare_exchange(0, next, Ordering::AcqRel, Ordering::Relaxed);
+        true
+    }
+
+    /// The number of buckets, without those that overflowed.
+    pub(crate) fn buckets_now(&self) -> u64 {
+        let places = (0..SLICES).map(|slice| self.place(slice));
+        places.map(|place| 1 << (self.first_bits + place as u32 - 1)).sum()
+    }
+
+    fn smallest_place(&self) -> usize {
+        (0..SLICES).map(|slice| self.place(slice)).min().expect("there are slices")
+    }
+
+    fn place(&self, slice: usize) -> usize {
+        usize::from(self.directory[slice].load(Ordering::Acquire) & !MOVING)
+    }
+
+    /// Returns one more than the next slice that was asked to grow, or zero.
+    fn next_to_grow(&self) -> u32 {
+        let least = usize::from(self.least.load(Ordering::Acquire));
+        let next = (0..SLICES).position(|slice| self.place(slice) < least);
+        next.map_or(0, |slice| slice as u32 + 1)
+    }
+
+    /// True if a slice should grow, or is growing.
     #[inline]
     pub(crate) fn should_grow(&self) -> bool {
         self.wanted.load(Ordering::Relaxed) != 0
@@ -56,8 +90,11 @@ impl Index {
         let slice = slice as usize;
         let place = usize::from(self.directory[slice].load(Ordering::Acquire));
         let can_grow = place + 1 < PLACES && self.make_table(place + 1).is_ok();
+        if !can_grow {
+            self.least.store(0, Ordering::Release);
+        }
         if !can_grow || self.has_room(slice, place) {
-            self.wanted.store(0, Ordering::Release);
+            self.wanted.store(self.next_to_grow(), Ordering::Release);
             return Growth::None;
         }
         self.directory[slice].fetch_or(MOVING, Ordering::AcqRel);
@@ -74,11 +111,13 @@ impl Index {
         if !moved {
             // The entries of the slice are too uneven: it stays as it is.
             new.clear_slice(slice);
-            self.counts[slice].store(0, Ordering::Relaxed);
+            // Not zero, which is an empty slice.
+            self.counts[slice].store(1, Ordering::Relaxed);
+            self.least.store(0, Ordering::Release);
         }
         self.directory[slice].store(place_now as u8, Ordering::Release);
         self.moves.fetch_add(1, Ordering::Release);
-        self.wanted.store(0, Ordering::Release);
+        self.wanted.store(self.next_to_grow(), Ordering::Release);
         let is_unused = moved && old.leave() == 0;
         is_unused.then_some(place)
     }
@@ -102,7 +141,10 @@ impl Index {
 
     /// True if the slice has grown since it asked.
     fn has_room(&self, slice: usize, place: usize) -> bool {
-        self.counts[slice].load(Ordering::Relaxed) <= ENTRIES_OF_A_BUCKET << self.made(place).bits()
+        let is_large = place >= usize::from(self.least.load(Ordering::Acquire));
+        is_large
+            && self.counts[slice].load(Ordering::Relaxed)
+                <= ENTRIES_OF_A_BUCKET << self.made(place).bits()
     }
 
     fn made(&self, place: usize) -> &Table {

@@ -21,7 +21,7 @@ fn visible(table: &Table) -> Vec<u64> {
 }
 
 fn hash() -> Hash {
-    Hash::chosen(0)
+    Hash::of_number(0)
 }
 
 /// The interleavings that are tried of each test.

@@ -6,7 +6,7 @@ use crate::hash::Hash;
 
 /// A hash with these parts, for an index with one bucket for each slice.
 fn hash(slice: u64, tag: u64) -> Hash {
-    Hash::chosen(slice << 52 | tag << 37)
+    Hash::of_number(slice << 52 | tag << 37)
 }
 
 fn address(index: &Index, hash: Hash) -> Option<u64> {
@@ -68,7 +68,7 @@ fn a_slice_grows_without_losing_an_entry() {
         assert_eq!(index.add(hash(9, *tag), Address::new(32 + number as u64)), Added::Done);
         assert_eq!(index.add(hash(8, *tag), Address::new(5000 + number as u64)), Added::Done);
         while let Growth::Begun(slice) = index.begin_growth() {
-            assert!(!index.may_change(Hash::chosen((slice as u64) << 52)));
+            assert!(!index.may_change(Hash::of_number((slice as u64) << 52)));
             assert_eq!(index.grow(slice), None);
         }
     }
@@ -79,6 +79,26 @@ fn a_slice_grows_without_losing_an_entry() {
     }
     assert_eq!(address(&index, hash(9, 110)), None);
     assert!(index.may_change(hash(9, 0)));
+}
+
+#[test]
+fn an_index_grows_as_a_whole_if_it_is_asked_for() {
+    let index = Index::new(0).unwrap();
+    index.add(hash(9, 5), Address::new(32));
+    for doublings in 1..=6 {
+        assert!(index.want_growth());
+        let mut slices = 0;
+        while let Growth::Begun(slice) = index.begin_growth() {
+            let unused = index.grow(slice);
+            assert_eq!(unused.is_some(), slices == 4095, "{doublings}: {slices}");
+            unused.into_iter().for_each(|table| index.clear(table));
+            slices += 1;
+        }
+        assert_eq!((slices, index.should_grow()), (4096, false));
+        assert_eq!(index.buckets_now(), 4096 << doublings);
+        assert_eq!(address(&index, hash(9, 5)), Some(32));
+    }
+    assert!(!index.want_growth());
 }
 
 #[test]

@@ -215,6 +215,11 @@ impl<'a> Record<'a> {
         self.shape().key_length() == key.len() && words::equal(self.key_and_value(), key)
     }
 
+    /// Appends the key to `out`.
+    pub(crate) fn read_key(self, out: &mut Vec<u8>) {
+        words::load(self.key_and_value(), 0, self.shape().key_length(), out);
+    }
+
     /// Appends the value to `out`.
     pub(crate) fn read(self, out: &mut Vec<u8>) -> Result<(), Refused> {
         self.consistent(out, |record, out| {

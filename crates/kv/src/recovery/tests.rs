@@ -32,6 +32,18 @@ impl Thread {
         }
     }
 
+    /// Waits for the end of a pending operation.
+    fn end_of(&mut self, session: &mut Session, serial: u64) -> Status {
+        for _ in 0..100_000 {
+            let ends = self.poll(session);
+            if let Some((_, status, _)) = ends.into_iter().find(|(end, ..)| *end == serial) {
+                return status;
+            }
+            self.wait();
+        }
+        panic!("operation {serial} never ends");
+    }
+
     fn finish(&mut self, sessions: &mut [Session]) {
         for _ in 0..100_000 {
             sessions.iter_mut().for_each(|session| drop(self.poll(session)));
@@ -118,7 +130,9 @@ fn with_checkpoint() -> (Thread, Store, Vec<Session>) {
     assert_eq!(store.recovered(), None);
     sessions[0].upsert(b"first", b"one");
     sessions[0].upsert(b"second", &[2; 6000]);
+    store.keep_note(9);
     assert_eq!(thread.checkpoint(&store, &mut sessions), 1);
+    store.keep_note(10);
     sessions[0].upsert(b"first", b"not durable");
     sessions[0].upsert(b"third", b"not durable");
     (thread, store, sessions)
@@ -134,6 +148,7 @@ fn a_store_is_opened_with_what_its_checkpoint_has() {
         let store = thread.open().unwrap();
         let recovered = Recovered { version: 1, records: 2, sessions: 1, ..Recovered::default() };
         assert_eq!(store.recovered(), Some(&recovered));
+        assert_eq!(store.note(), 9);
         assert_eq!(store.resume(6).unwrap_err(), Status::NotFound);
         let mut session = store.resume(5).unwrap();
         assert_eq!(session.next_serial(), 2);

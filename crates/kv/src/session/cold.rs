@@ -173,6 +173,16 @@ impl Cold {
             self.spare.push(buffer);
             return;
         }
+        if op.is_scan() {
+            let at = op.at();
+            let run = if is_whole { run(&buffer, at, shared) } else { Err(Corrupt) };
+            match run {
+                Ok(Run::Whole(blocks)) => waiting.found_blocks(number, blocks),
+                Ok(Run::Longer(length)) => waiting.read_on(number, at, length),
+                Err(Corrupt) => waiting.fail(number),
+            }
+            return self.keep_spare(buffer);
+        }
         let next = if is_whole { search(&buffer, op.key(), op.at(), shared) } else { Err(Corrupt) };
         match next {
             Ok(Next::Found(value, at)) => waiting.found(number, Some(value), at),
@@ -184,10 +194,34 @@ impl Cold {
             }
             Err(Corrupt) => waiting.fail(number),
         }
+        self.keep_spare(buffer);
+    }
+
+    fn keep_spare(&mut self, buffer: Vec<u8>) {
         if self.spare.len() < MOST_SPARE {
             self.spare.push(buffer);
         }
     }
+}
+
+/// The blocks that belong together.
+enum Run<'a> {
+    Whole(&'a [u8]),
+    /// All of these bytes must be read.
+    Longer(usize),
+}
+
+/// Returns the blocks that belong together from the one with an address on, checked.
+fn run<'a>(blocks: &'a [u8], at: Address, shared: &Shared) -> Result<Run<'a>, Corrupt> {
+    // The header is not checked yet: a length that cannot be is refused, and another is checked
+    // together with all that it claims.
+    let length = length_of_run(blocks).ok_or(Corrupt)? as usize * BLOCK as usize;
+    if length > blocks.len() && length <= shared.page as usize {
+        return Ok(Run::Longer(length));
+    }
+    let blocks = blocks.get(..length).ok_or(Corrupt)?;
+    check(blocks, at.get() & !(BLOCK - 1), shared.id)?;
+    Ok(Run::Whole(blocks))
 }
 
 /// Searches the blocks that were read for a key, from the record at an address on.
@@ -198,14 +232,10 @@ fn search<'a>(
     shared: &Shared,
 ) -> Result<Next<'a>, Corrupt> {
     let block = from.get() & !(BLOCK - 1);
-    // The header is not checked yet: a length that cannot be is refused, and another is checked
-    // together with all that it claims.
-    let length = length_of_run(blocks).ok_or(Corrupt)? as usize * BLOCK as usize;
-    if length > blocks.len() && length <= shared.page as usize {
-        return Ok(Next::Longer(length));
-    }
-    let blocks = blocks.get(..length).ok_or(Corrupt)?;
-    check(blocks, block, shared.id)?;
+    let blocks = match run(blocks, from, shared)? {
+        Run::Whole(blocks) => blocks,
+        Run::Longer(length) => return Ok(Next::Longer(length)),
+    };
     let begin = shared.log.borders().begin;
     let mut at = from;
     loop {

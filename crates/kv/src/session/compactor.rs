@@ -48,8 +48,8 @@ pub(super) struct Compactor {
     /// The part that was read last, and the bytes of it that were searched.
     part: Vec<u8>,
     searched: usize,
-    /// Segments before this one are removed, once Begin has moved.
-    removed: Option<u64>,
+    /// Begin has moved, and segments before it are removed.
+    is_removing: bool,
     has_ended: bool,
 }
 
@@ -68,7 +68,7 @@ impl Compactor {
             token: TOKEN,
             part: Vec::new(),
             searched: 0,
-            removed: None,
+            is_removing: false,
             has_ended: false,
         }
     }
@@ -78,12 +78,12 @@ impl Compactor {
         let completion = self.session.shared.compaction.take();
         if let Some(completion) = completion.filter(|completion| completion.token == self.token) {
             self.is_reading = false;
-            if self.removed.is_none() && self.take(completion).is_none() {
+            if !self.is_removing && self.take(completion).is_none() {
                 // A segment that cannot be read is not given up.
                 return self.end(None);
             }
         }
-        if self.removed.is_some() {
+        if self.is_removing {
             return self.remove(storage);
         }
         if self.copy().is_none() {
@@ -104,13 +104,14 @@ impl Compactor {
             return self.end(None);
         }
         let is_copied = is_searched && !self.is_reading && self.session.pending() == 0;
-        if is_copied && self.read == self.target {
+        if is_copied {
             let shared = &self.session.shared;
-            shared.log.move_begin(self.target);
-            if shared.is_durable {
+            // With each part: the copies never exceed the limit by more than the originals in a part.
+            shared.log.move_begin(self.read);
+            if self.read == self.target && shared.is_durable {
                 return self.end(Some(self.target));
             }
-            self.removed = Some(self.begin / shared.segment);
+            self.is_removing = self.read == self.target;
         }
         Work::GoesOn
     }
@@ -159,16 +160,16 @@ impl Compactor {
 
     /// Removes one segment after the other.
     fn remove(&mut self, storage: &mut dyn Storage) -> Work {
-        let Some(next) = self.removed.filter(|_| !self.is_reading) else { return Work::GoesOn };
-        if self.target / self.session.shared.segment <= next {
+        if self.is_reading || storage.room() == 0 {
+            return Work::GoesOn;
+        }
+        let shared = &self.session.shared;
+        let Some(next) = shared.compaction.next_to_remove(self.target / shared.segment) else {
             return self.end(Some(self.target));
-        }
-        if storage.room() > 0 {
-            self.removed = Some(next + 1);
-            self.is_reading = true;
-            self.token = TOKEN | (next * (self.session.shared.segment / BLOCK));
-            storage.remove(Segment::new(next).as_str(), self.token);
-        }
+        };
+        self.is_reading = true;
+        self.token = TOKEN | (next * (shared.segment / BLOCK));
+        storage.remove(Segment::new(next).as_str(), self.token);
         Work::GoesOn
     }
 
@@ -177,8 +178,11 @@ impl Compactor {
         let shared = &self.session.shared;
         // If little was in vain, copying the rest of it in a circle would not help.
         let is_in_vain = to.is_none() || self.copied > self.records / 8 * 7;
-        let rest = if is_in_vain { shared.segment / 4 } else { 0 };
+        let rest = if is_in_vain { shared.log.reserve_of_limit() } else { 0 };
         let has_ended = to.is_some();
+        if let Some(mean) = (self.read - self.begin).checked_div(self.records) {
+            shared.compaction.note_record_bytes(mean);
+        }
         shared.compaction.end(has_ended, shared.log.tail() + rest);
         self.has_ended = true;
         Work::HasEnded

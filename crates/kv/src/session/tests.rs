@@ -228,6 +228,7 @@ fn model(map: &mut HashMap<Vec<u8>, Vec<u8>>, op: &Op<'_>) -> (Status, Vec<u8>) 
             map.insert(key.to_vec(), delta.to_le_bytes().to_vec());
             (Status::Ok, delta.to_le_bytes().to_vec())
         }
+        (Op::Scan { .. }, _) => unreachable!("scans have tests of their own"),
         (_, None) => (Status::NotFound, vec![]),
         (Op::Add { delta, .. }, Some(value)) => match <[u8; 8]>::try_from(&value[..]) {
             Ok(old) => {

@@ -24,6 +24,8 @@ pub(super) struct Waiting {
     ready: VecDeque<usize>,
     /// Those that need a record from the storage, in order.
     cold: VecDeque<usize>,
+    /// The scans that wait for the end of the one before.
+    scans: VecDeque<usize>,
 }
 
 /// The reason to wait.
@@ -100,6 +102,16 @@ impl Waiting {
         Some((number, self.ops[number].at))
     }
 
+    /// Lets a scan wait for the end of another one.
+    pub(super) fn wait_for_scan(&mut self, number: usize) {
+        self.scans.push_back(number);
+    }
+
+    /// Returns the next scan that waited for the end of another one.
+    pub(super) fn next_scan(&mut self) -> Option<usize> {
+        self.scans.pop_front()
+    }
+
     pub(super) fn get(&mut self, number: usize) -> &mut OwnedOp {
         &mut self.ops[number]
     }
@@ -120,6 +132,12 @@ impl Waiting {
         op.value.clear();
         op.value.extend_from_slice(value.unwrap_or_default());
         self.ready.push_back(number);
+    }
+
+    /// The blocks with the record that a scan needs were read.
+    pub(super) fn found_blocks(&mut self, number: usize, blocks: &[u8]) {
+        let at = self.ops[number].at;
+        self.found(number, Some(blocks), at);
     }
 
     /// The storage could not be searched.
@@ -173,6 +191,7 @@ enum Code {
     Delete,
     ReadAt,
     WriteAt,
+    Scan,
 }
 
 impl Default for OwnedOp {
@@ -220,6 +239,7 @@ impl OwnedOp {
                 self.bytes.extend_from_slice(bytes);
                 (Code::WriteAt, offset, 0)
             }
+            Op::Scan { is_behind, count, .. } => (Code::Scan, is_behind.into(), count),
         };
     }
 
@@ -243,7 +263,17 @@ impl OwnedOp {
             Code::Delete => Op::Delete { key },
             Code::ReadAt => Op::ReadAt { key, offset, length: self.length },
             Code::WriteAt => Op::WriteAt { key, offset, bytes: &self.bytes },
+            Code::Scan => Op::Scan { key, is_behind: offset != 0, count: self.length },
         }
+    }
+
+    pub(super) fn is_scan(&self) -> bool {
+        matches!(self.code, Code::Scan)
+    }
+
+    /// Returns the blocks that were read for a scan, and the address of the record that they begin with.
+    pub(super) fn blocks(&self) -> Option<(Address, &[u8])> {
+        (self.search == Search::Value).then_some((self.found_at, &self.value[..]))
     }
 
     /// Returns what the storage has, if it was searched.

@@ -181,6 +181,34 @@ impl Client {
         }
     }
 
+    /// Sends a batch of additions, and returns the sums, also of those that were pending.
+    fn sums(&mut self, ops: &[(Opcode, u64, Option<u64>)]) -> Vec<u64> {
+        let first = self.next;
+        let mut sums = vec![None; ops.len()];
+        self.begin(ops);
+        while sums.iter().any(Option::is_none) {
+            match self.receive() {
+                Told::Fixed(serial, statuses, values) => {
+                    assert_eq!(serial, first);
+                    let mut values = values.into_iter();
+                    for (sum, status) in sums.iter_mut().zip(statuses) {
+                        *sum = if status == 0 { values.next() } else { *sum };
+                    }
+                }
+                Told::Completions(completions) => {
+                    for (serial, status, value) in completions {
+                        assert_eq!(status, Status::Ok);
+                        let sum = u64::from_le_bytes(value.try_into().unwrap());
+                        assert_eq!(sums[(serial - first) as usize].replace(sum), None);
+                    }
+                }
+                Told::Durable(..) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        sums.into_iter().flatten().collect()
+    }
+
     /// Sends a batch, and returns the statuses and values of all its replies.
     fn sized(&mut self, items: &[Item<'_>]) -> (Vec<Status>, Vec<Vec<u8>>) {
         let frame = sized(self.next, items);
@@ -325,6 +353,33 @@ fn an_operator_reads_the_statistics() {
     client.fixed(&[ADD_1; 3]);
     let text = crate::operator::ask(server.address(), wire::kv::Verb::Stats, None).unwrap();
     assert!(text.contains("\"operations\":{\"ADD.OK\":3}"), "{text}");
+}
+
+#[test]
+fn an_operator_doubles_the_index_while_clients_add() {
+    let server = serve(2);
+    let is_growing = |text: &str| text.contains("\"growing\":true");
+    let stats = || crate::operator::ask(server.address(), wire::kv::Verb::Stats, None).unwrap();
+    assert!(stats().contains("\"index\":{\"buckets\":4096,\"growing\":false}"), "{}", stats());
+    let mut client = Client::greet(&server, &HELLO);
+    let ops: Vec<_> = (0..1000).map(|key| (Opcode::Add, key, Some(1))).collect();
+    client.sums(&ops);
+    let answer = crate::operator::ask(server.address(), wire::kv::Verb::Grow, None).unwrap();
+    assert_eq!(answer, "{\"schema\":\"benchwright.kv-grow/1\"}");
+    let mut rounds = 1;
+    while rounds < 3 || is_growing(&stats()) {
+        rounds += 1;
+        assert_eq!(client.sums(&ops), vec![rounds; 1000]);
+    }
+    assert!(stats().contains("\"buckets\":8192,\"growing\":false"), "{}", stats());
+    (0..5).for_each(|_| {
+        crate::operator::ask(server.address(), wire::kv::Verb::Grow, None).unwrap();
+        // Another one may be asked for at once: the smallest slices are doubled.
+        while is_growing(&stats()) {}
+    });
+    let refused = crate::operator::ask(server.address(), wire::kv::Verb::Grow, None).unwrap_err();
+    assert!(refused.to_string().starts_with("the server refuses"), "{refused}");
+    assert_eq!(client.sums(&ops), vec![rounds + 1; 1000]);
 }
 
 #[test]

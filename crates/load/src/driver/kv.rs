@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 
 use net::Closed;
 use wire::kv::{
-    Body, Checksums, Code, Decoder, Hello, ReplyFixed, Status, VERSION, encode_hello,
-    encode_request_fixed,
+    Body, Checksums, Code, Decoder, Hello, ReplyFixed, Status, Token as Secret, VERSION,
+    encode_hello, encode_prove, encode_request_fixed,
 };
 
 use super::{
@@ -54,6 +54,7 @@ pub struct Terms {
 pub struct Kv<W> {
     workload: W,
     terms: Terms,
+    secret: Option<Secret>,
     lines: Vec<Line>,
     batch: Batch,
     /// Opcodes of batches that have ended, whose memory is used again.
@@ -87,7 +88,14 @@ struct Sent {
 impl<W: KvWorkload> Kv<W> {
     pub fn new(slots: usize, terms: Terms, workload: W) -> Kv<W> {
         let lines = (0..slots).map(|_| Line::default()).collect();
-        Kv { workload, terms, lines, batch: Batch::default(), spare: Vec::new() }
+        let (batch, spare) = (Batch::default(), Vec::new());
+        Kv { workload, terms, secret: None, lines, batch, spare }
+    }
+
+    /// Proves the knowledge of this token to a server that wants it.
+    #[must_use]
+    pub fn with_token(self, secret: Option<Secret>) -> Kv<W> {
+        Kv { secret, ..self }
     }
 
     fn line(&mut self, slot: Slot) -> &mut Line {
@@ -146,7 +154,7 @@ impl<W: KvWorkload> Driver for Kv<W> {
     }
 
     fn receive(&mut self, slot: Slot, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault> {
-        let Kv { lines, spare, .. } = self;
+        let Kv { lines, spare, secret, .. } = self;
         let line = &mut lines[slot.0 as usize];
         let Line { decoder, is_ready, view, next, sent } = line;
         let mut state = if *is_ready { Next::Continue } else { Next::Greeting(None) };
@@ -162,7 +170,11 @@ impl<W: KvWorkload> Driver for Kv<W> {
             match frame.body {
                 Body::Welcome(welcome) if !*is_ready => {
                     if welcome.wants_proof {
-                        return Ok(Next::Fail(Outcome::Connect, "the server wants a token"));
+                        let Some(secret) = secret else {
+                            return Ok(Next::Fail(Outcome::Connect, "the server wants a token"));
+                        };
+                        encode_prove(&secret.proof(&welcome.nonce), &mut reports.wire);
+                        continue;
                     }
                     (*is_ready, *view, *next) = (true, frame.header.view, welcome.executed + 1);
                     state = Next::Ready(None);

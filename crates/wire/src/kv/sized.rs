@@ -2,8 +2,8 @@
 
 use super::bytes::{pad, padded, u16_at, u32_at, u64_at};
 use super::{
-    Code, HEADER_BYTES, Header, MOST_KEY_BYTES, MOST_SCANNED, MOST_VALUE_BYTES, Malformed, Opcode,
-    Status,
+    Code, HEADER_BYTES, Header, MOST_KEY_BYTES, MOST_RESULT_BYTES, MOST_SCANNED, MOST_VALUE_BYTES,
+    Malformed, Opcode, Status,
 };
 
 /// The bytes of an item before its key.
@@ -13,7 +13,8 @@ const ITEM_BYTES: usize = 8;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Item<'a> {
     pub opcode: Opcode,
-    /// The place in the value at which READ_AT and WRITE_AT begin; otherwise 0.
+    /// The place in the value at which READ_AT and WRITE_AT begin; 1 if SCAN begins behind its key;
+    /// otherwise 0.
     pub offset: u32,
     /// The bytes that READ_AT wants, those of WRITE_AT, or the records that SCAN wants; otherwise 0.
     pub length: u32,
@@ -54,7 +55,7 @@ impl<'a> Item<'a> {
             Opcode::Add => value.len() == 8,
             Opcode::ReadAt => value.is_empty() && length as usize <= MOST_VALUE_BYTES,
             Opcode::WriteAt => value.len() == length as usize,
-            Opcode::Scan => value.is_empty() && offset == 0 && (1..=MOST_SCANNED).contains(&length),
+            Opcode::Scan => value.is_empty() && offset <= 1 && (1..=MOST_SCANNED).contains(&length),
         }
     }
 }
@@ -63,22 +64,12 @@ impl<'a> Item<'a> {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Items<'a> {
     bytes: &'a [u8],
-    /// True if one of them is a SCAN.
-    has_scan: bool,
 }
 
 impl<'a> Items<'a> {
     pub(super) fn read(header: Header, body: &'a [u8]) -> Result<Items<'a>, Malformed> {
-        let mut has_scan = false;
-        check_all(header, body, |bytes| {
-            has_scan |= Item::take(bytes)?.opcode == Opcode::Scan;
-            Ok(())
-        })?;
-        Ok(Items { bytes: body, has_scan })
-    }
-
-    pub fn has_scan(&self) -> bool {
-        self.has_scan
+        check_all(header, body, |bytes| Item::take(bytes).map(drop))?;
+        Ok(Items { bytes: body })
     }
 
     /// The bytes of the operations that were not taken yet, from which [`Items::rest_of`] goes on.
@@ -86,9 +77,9 @@ impl<'a> Items<'a> {
         self.bytes
     }
 
-    /// Returns the operations of what [`Items::rest`] has returned. None of them may be a SCAN.
+    /// Returns the operations of what [`Items::rest`] has returned.
     pub fn rest_of(bytes: &'a [u8]) -> Items<'a> {
-        Items { bytes, has_scan: false }
+        Items { bytes }
     }
 }
 
@@ -121,7 +112,7 @@ pub fn encode_item(item: &Item<'_>, out: &mut Vec<u8>) {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Answer<'a> {
     pub status: Status,
-    /// The value of a successful READ, READ_AT or ADD; otherwise empty.
+    /// The value of a successful READ, READ_AT, ADD or SCAN; otherwise empty.
     pub value: &'a [u8],
 }
 
@@ -133,7 +124,7 @@ impl<'a> Answer<'a> {
             return Err(Code::Flags);
         }
         let value = u32_at(head, 4) as usize;
-        if u16_at(head, 2) != 0 || MOST_VALUE_BYTES < value {
+        if u16_at(head, 2) != 0 || MOST_RESULT_BYTES < value {
             return Err(Code::Field);
         }
         if status != Status::Ok && 0 < value {

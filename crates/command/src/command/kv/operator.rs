@@ -54,6 +54,18 @@ impl<'a> Operator<'a> {
         Ok((text, document))
     }
 
+    /// Waits until a part of the statistics says that this work has ended, and returns the part.
+    fn wait_for(&self, part: &str, work: &str) -> Result<Value, Failure> {
+        loop {
+            let (_, mut document) = self.ask(Verb::Stats)?;
+            let part = document[part].take();
+            if part[work] != true {
+                return Ok(part);
+            }
+            clock::sleep_until(clock::now() + BETWEEN_LOOKS);
+        }
+    }
+
     /// Prints a document, or the text that says it.
     fn print(&self, document: &str, text: &str) -> Result<Exit, Failure> {
         match self.arguments.json {
@@ -93,15 +105,17 @@ pub(crate) fn checkpoint(arguments: &Operate) -> Result<Exit, Failure> {
 pub(crate) fn compact(arguments: &Operate) -> Result<Exit, Failure> {
     let operator = Operator::of(arguments)?;
     operator.ask(Verb::Compact)?;
-    loop {
-        let (_, document) = operator.ask(Verb::Stats)?;
-        let log = &document["log"];
-        if log["compacting"] != true {
-            let bytes = Bytes(log["bytes"].as_u64().unwrap_or_default());
-            return operator.print(&log.to_string(), &format!("the log has {bytes}\n"));
-        }
-        clock::sleep_until(clock::now() + BETWEEN_LOOKS);
-    }
+    let log = operator.wait_for("log", "compacting")?;
+    let bytes = Bytes(log["bytes"].as_u64().unwrap_or_default());
+    operator.print(&log.to_string(), &format!("the log has {bytes}\n"))
+}
+
+pub(crate) fn grow(arguments: &Operate) -> Result<Exit, Failure> {
+    let operator = Operator::of(arguments)?;
+    operator.ask(Verb::Grow)?;
+    let index = operator.wait_for("index", "growing")?;
+    let buckets = counted(index["buckets"].as_u64().unwrap_or_default());
+    operator.print(&index.to_string(), &format!("the index has {buckets} buckets\n"))
 }
 
 fn refusal(arguments: &Operate, why: &Unanswered) -> Failure {
@@ -111,7 +125,8 @@ fn refusal(arguments: &Operate, why: &Unanswered) -> Failure {
             "\n  start one with `benchwright kv serve`, or give its address"
         }
         Unanswered::Refused(Code::Unsupported, _) => {
-            "\n  it needs a server with --storage DIR, and for checkpoints --durability checkpoint"
+            "\n  it needs a server with --storage DIR, for checkpoints --durability checkpoint, and to grow one \
+             that has not grown six times"
         }
         _ => "",
     };

@@ -66,7 +66,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "N", value_parser = buckets)]
     buckets: Option<u64>,
     /// The bytes of the log that are kept in memory [default: 40 % of what this process may use, at most
-    /// 16GiB]
+    /// 16GiB and half of --log-limit]
     #[arg(long, value_name = "SIZE")]
     memory: Option<Bytes>,
     /// The folder for checkpoints and for what --memory does not hold; `none` keeps everything in
@@ -87,8 +87,8 @@ pub(crate) struct Serve {
     /// The size of the set of records that moves first to a server that takes over slices
     #[arg(long, value_name = "SIZE", default_value = "128KiB")]
     sampled: Bytes,
-    /// The most bytes of the log on disk. At four fifths it is compacted; if that does not help, writes
-    /// answer FULL [default: no limit]
+    /// The most bytes of the log on disk, at least a quarter more than --memory. At four fifths it is
+    /// compacted; if that does not help, writes answer FULL, and deletions make room [default: no limit]
     #[arg(long, value_name = "SIZE")]
     log_limit: Option<Bytes>,
     /// A file with the token that clients must know
@@ -270,7 +270,10 @@ impl Sizes {
         let cpus = cores::allowed().len().max(1);
         let shards = arguments.threads.map_or(cpus, usize::from);
         let share = limit.map_or(MOST_BY_DEFAULT, |limit| limit / 10 * 4);
-        let memory = arguments.memory.map_or(share.min(MOST_BY_DEFAULT), |memory| memory.0);
+        // A log that is all in memory cannot be compacted.
+        let of_log = arguments.log_limit.map_or(u64::MAX, |limit| limit.0 / 2);
+        let chosen = share.min(MOST_BY_DEFAULT).min(of_log);
+        let memory = arguments.memory.map_or(chosen, |memory| memory.0);
         let wanted = arguments.buckets.unwrap_or(memory / BYTES_OF_A_BUCKET);
         let buckets = wanted.max(FEWEST_BUCKETS).next_power_of_two();
         let sizes = Sizes { shards, buckets, memory };
@@ -316,7 +319,7 @@ fn warnings(arguments: &Serve, sizes: &Sizes, has_token: bool) -> Vec<String> {
 }
 
 /// Reads a token, without the line break at its end.
-pub(super) fn read_token(path: &Path) -> Result<Vec<u8>, Failure> {
+pub(crate) fn read_token(path: &Path) -> Result<Vec<u8>, Failure> {
     let refuse = |why: String| Failure::question(format!("--token-file {}: {why}", path.display()));
     let read = results::regular::read_input(path, MOST_TOKEN_BYTES);
     let mut token = read.map_err(|error| refuse(error.to_string()))?;

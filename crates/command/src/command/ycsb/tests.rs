@@ -19,13 +19,13 @@ fn the_line_of_the_original_is_written_with_its_numbers() {
     let words = "--servers 10.0.0.30 --keys 250M --transactions 1B --seconds 360 --threads 48";
     let bench = parsed(&words.split(' ').collect::<Vec<_>>()).unwrap();
     expect!["Running client with 48 threads. Each thread will run YCSB-F with 250000000 keys and 1000000000 transactions for 360 seconds. Requests will be issued in batches of 32768 B with a pipeline of size 2"]
-        .assert_eq(&bench.told(&bench.load()));
+        .assert_eq(&bench.told(&bench.load(None)));
 }
 
 #[test]
 fn servers_are_a_list_with_or_without_ports() {
     let bench = parsed(&["--servers", "10.0.0.30,10.0.0.31:7721"]).unwrap();
-    let servers = bench.load().servers.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let servers = bench.load(None).servers.iter().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(servers, ["10.0.0.30:7720", "10.0.0.31:7721"]);
 }
 

@@ -207,7 +207,8 @@ fn a_log_at_its_limit_answers_full_and_reads_go_on() {
         }
         stored += 1;
     }
-    assert!(stored > 11 * PAGE / 160, "{stored}");
+    // Two pages are for tombstones.
+    assert!(stored > 9 * PAGE / 160, "{stored}");
     for key in [0, stored / 2, stored - 1] {
         let ends = all(&mut thread, &mut session, &[Op::Read { key: &key.to_le_bytes() }]);
         assert_eq!(ends[0], (Status::Ok, vec![3; 100]));

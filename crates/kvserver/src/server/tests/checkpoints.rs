@@ -51,32 +51,7 @@ fn copy(from: &Path) -> tempfile::TempDir {
 fn add(client: &mut Client, keys: &[u64]) -> BTreeMap<u64, u64> {
     let ops: Vec<_> = keys.iter().map(|key| (Opcode::Add, *key, Some(1))).collect();
     let first = client.next;
-    client.begin(&ops);
-    let mut sums = BTreeMap::new();
-    while sums.len() < keys.len() {
-        match client.receive() {
-            Told::Fixed(serial, statuses, values) => {
-                assert_eq!(serial, first);
-                let mut values = values.into_iter();
-                for (serial, status) in (first..).zip(statuses) {
-                    match status {
-                        0 => drop(sums.insert(serial, values.next().unwrap())),
-                        status => assert_eq!(status, Status::Pending as u8),
-                    }
-                }
-            }
-            Told::Completions(completions) => {
-                for (serial, status, value) in completions {
-                    assert_eq!(status, Status::Ok);
-                    let sum = u64::from_le_bytes(value.try_into().unwrap());
-                    assert_eq!(sums.insert(serial, sum), None);
-                }
-            }
-            Told::Durable(..) => {}
-            other => panic!("{other:?}"),
-        }
-    }
-    sums
+    (first..).zip(client.sums(&ops)).collect()
 }
 
 fn resume(server: &Server, session: u64) -> Client {
@@ -117,6 +92,32 @@ fn a_server_that_ended_goes_on_with_its_values_and_its_sessions() {
     client.next = 1;
     client.begin(&[ADD_1; 30]);
     assert_eq!(client.receive(), Told::Error(Code::ReplyGone, 16));
+}
+
+#[test]
+fn a_server_that_is_started_again_remembers_the_list_of_servers_of_its_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |position| Hello { position, ..HELLO };
+    let server = serve_from(folder.path(), 1);
+    let mut client = Client::greet(&server, &at(Some((0, 2))));
+    add(&mut client, &[7]);
+    assert!(server.end());
+
+    let server = serve_from(folder.path(), 1);
+    let mut other = Client::connect(&server);
+    other.send(&greeting(&at(Some((1, 2)))));
+    assert_eq!(other.receive(), Told::Error(Code::TopologyMismatch, 0));
+    Client::greet(&server, &at(Some((0, 2))));
+    assert!(server.end());
+
+    // Without data a list is only a wish.
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve_from(folder.path(), 1);
+    Client::greet(&server, &at(Some((0, 2))));
+    assert!(server.end());
+    let server = serve_from(folder.path(), 1);
+    assert_eq!((server.store().note(), server.store().recovered().unwrap().records), (2, 0));
+    Client::greet(&server, &at(Some((1, 2))));
 }
 
 #[test]

@@ -3,12 +3,13 @@
     kv_client.py transcripts HOST:PORT FILE     hold the conversations of the file with an empty server
     kv_client.py session HOST:PORT SEED BATCHES  random batches, compared with a dictionary
 """
+import collections
 import random
 import socket
 import struct
 import sys
 
-READ, UPSERT, ADD, DELETE, READ_AT, WRITE_AT = range(1, 7)
+READ, UPSERT, ADD, DELETE, READ_AT, WRITE_AT, SCAN = range(1, 8)
 OK, NOT_FOUND, PENDING, NOT_OWNER, WRONG_TYPE = range(5)
 M64 = (1 << 64) - 1
 
@@ -33,6 +34,17 @@ def pad(data):
 def frame(kind, view, count, serial, body):
     head = struct.pack("<HBBIIIQI", 0x4B42, 1, kind, 32 + len(body), view, count, serial, 0)
     return head + struct.pack("<I", crc32c(head + bytes(4) + body)) + body
+
+
+Welcome = collections.namedtuple("Welcome", "view session executed through excepted")
+
+
+class Refused(Exception):
+    """The server has answered with an ERROR, whose code this is."""
+
+    def __init__(self, body):
+        self.code, length = struct.unpack_from("<HH", body)
+        super().__init__(f"ERROR {self.code}: {body[8:8 + length].decode()}")
 
 
 class Connection:
@@ -61,11 +73,14 @@ class Connection:
         body = struct.pack("<BBBBIQHHI", 1, 1, 0, pipeline, 0xFFFFFFFF, session, 0, 0, 0)
         self.socket.sendall(frame(0x01, 0, 0, 0, body))
         kind, view, count, _, body, _ = self.receive()
+        if kind == 0x7F:
+            raise Refused(body)
         assert (kind, count, body[0], body[1]) == (0x02, 0, 1, 0), (kind, body)
-        session, executed = struct.unpack_from("<QQ", body, 16)
+        session, executed, through = struct.unpack_from("<QQQ", body, 16)
         ranges, excepted = struct.unpack_from("<II", body, 56)
         assert len(body) == 64 + 8 * ranges + 8 * excepted
-        return view, session, executed
+        excepted = struct.unpack_from(f"<{excepted}Q", body, 64 + 8 * ranges)
+        return Welcome(view, session, executed, through, excepted)
 
 
 def transcripts(address, path):
@@ -129,6 +144,27 @@ def sized(op, model):
     return OK, old if code == READ else old[offset:offset + length] if code == READ_AT else b""
 
 
+def xxh3(key):
+    """XXH3-64 of a key of 4 to 8 bytes, without a seed."""
+    first, last = struct.unpack("<I", key[:4])[0], struct.unpack("<I", key[-4:])[0]
+    h = (last + (first << 32)) ^ 0x1CAD21F72C81017C ^ 0xDB979083E96DD4DE
+    h ^= (h << 49 | h >> 15) & M64 ^ (h << 24 | h >> 40) & M64
+    h = h * 0x9FB21C651E98DF25 & M64
+    h = (h ^ (h >> 35) + len(key)) * 0x9FB21C651E98DF25 & M64
+    return h ^ h >> 28
+
+
+def place(key):
+    return xxh3(key), key
+
+
+def scan(key, behind, length, model):
+    """The expected value of a SCAN."""
+    keys = [k for k in model if xxh3(k) >= xxh3(key) and (not behind or place(k) > place(key))]
+    keys = sorted(keys, key=place)[:length]
+    return b"".join(pad(struct.pack("<HHI", len(k), 0, len(model[k])) + k + model[k]) for k in keys)
+
+
 def item(op):
     code, key, value, offset, length = op
     part = struct.pack("<II", offset, length) if code >= READ_AT else b""
@@ -137,6 +173,11 @@ def item(op):
 
 def random_batch(chance, serial, view, model):
     """A random batch, and the frames of its reply."""
+    if chance.random() < 0.2:
+        ops = [(SCAN, chance.choice([b"name 7", b"absent", b"12345678"]), b"", chance.randrange(2),
+                chance.choice([1, 10, 200])) for _ in range(chance.choice([1, 5]))]
+        results = [scan(key, behind, length, model) for _, key, _, behind, length in ops]
+        return frame(0x11, view, len(ops), serial, b"".join(map(item, ops))), results, len(ops)
     count = chance.choice([1, 2, 7, 8, 100, 1925])
     if chance.random() < 0.5:
         ops = [(chance.randint(1, 4), chance.randrange(50), chance.getrandbits(64)) for _ in range(count)]
@@ -163,10 +204,23 @@ def random_batch(chance, serial, view, model):
 
 
 def expect(connection, expected, serial, count):
-    """Receives the reply to a batch, which may come in several frames if its values have any length."""
+    """Receives the reply to a batch, which may come in several frames if its values have any length, or is
+    pending if it is one of scans."""
     if isinstance(expected, bytes):
         *_, received = connection.receive()
         assert received == expected, f"{received.hex()}\n{expected.hex()}"
+        return
+    if isinstance(expected, list):
+        kind, _, _, first, body, _ = connection.receive()
+        assert (kind, first, body) == (0x19, serial, struct.pack("<BBHI", PENDING, 0, 0, 0) * count), (kind, body)
+        left = dict(enumerate(expected, serial))
+        while left:
+            kind, _, _, _, body, _ = connection.receive()
+            assert kind == 0x1A, kind
+            while body:
+                number, status, length = struct.unpack_from("<QB3xI", body)
+                assert (status, body[16:16 + length]) == (OK, left.pop(number)), number
+                body = body[16 + -(-length // 8) * 8:]
         return
     collected, number = b"", 0
     while number < count:
@@ -179,7 +233,7 @@ def expect(connection, expected, serial, count):
 def session(address, seed, batches):
     chance, model, serial, operations = random.Random(seed), {}, 1, 0
     connection = Connection(address)
-    view, own, _ = connection.hello()
+    view, own, *_ = connection.hello()
     for _ in range(batches):
         sent, expected, count = random_batch(chance, serial, view, model)
         # Now and then the connection breaks, before or after the reply, and the batch is repeated.
@@ -189,13 +243,15 @@ def session(address, seed, batches):
                 expect(connection, expected, serial, count)
             connection.socket.close()
             connection = Connection(address)
-            view, again, executed = connection.hello(own)
+            view, again, executed, *_ = connection.hello(own)
             assert again == own and executed in (serial - 1, serial + count - 1), (executed, serial)
         connection.socket.sendall(sent)
         expect(connection, expected, serial, count)
         serial, operations = serial + count, operations + count
     return operations
 
+
+assert xxh3(bytes(8)) == 0xC77B3ABB6F87ACD9
 
 if __name__ == "__main__":
     what, address, *rest = sys.argv[1:]

@@ -36,8 +36,6 @@ fn a_malformed_frame_ends_its_connection_and_executes_nothing() {
     refused(&server, &with(16, 2, true), Code::Serial, 16);
     refused(&server, &with(16, 0, true), Code::Serial, 16);
     refused(&server, &greeting(&HELLO), Code::Unexpected, 3);
-    let scan = Item { opcode: Opcode::Scan, length: 1, ..read(b"key") };
-    refused(&server, &sized(1, &[scan]), Code::Unsupported, 0);
     let counts = server.counts(0);
     assert_eq!((counts.of(Counted::Malformed), counts.of(Counted::Batches)), (13, 0));
     assert_eq!(witness.fixed(&[ADD_1]).1, [1]);

@@ -176,11 +176,22 @@ fn what_does_not_answer_a_batch_ends_the_connection_with_the_reason() {
 }
 
 #[test]
-fn a_server_that_wants_a_token_is_refused_with_the_reason() {
+fn a_server_that_wants_a_token_gets_a_proof_or_is_refused_with_the_reason() {
     let terms = Terms { pipeline: 2, position: (0, 1) };
     let mut driver = Kv::new(1, terms, Three { left: 1 });
-    let told = driver.receive(SLOT, &welcome(true), &mut Reports::default());
+    let mut reports = Reports::default();
+    let told = driver.receive(SLOT, &welcome(true), &mut reports);
     assert_eq!(told, Ok(Next::Fail(Outcome::Connect, "the server wants a token")));
+    let mut driver = driver.with_token(Some(Secret::new(b"secret")));
+    driver.closed(SLOT, Lost::ByUs, &mut reports).unwrap();
+    driver.opened(SLOT, Opening { node: Node(0), alpn: None }, &mut reports);
+    reports.wire.clear();
+    assert_eq!(driver.receive(SLOT, &welcome(true), &mut reports), Ok(Next::Greeting(None)));
+    let mut decoder = Decoder::default();
+    let proof = decoder.next(&mut &reports.wire[..]).unwrap().unwrap();
+    let Body::Prove(proof) = proof.body else { panic!("{proof:?}") };
+    assert_eq!(*proof, Secret::new(b"secret").proof(&[0; 16]));
+    assert_eq!(driver.receive(SLOT, &welcome(false), &mut reports), Ok(Next::Ready(None)));
 }
 
 #[test]

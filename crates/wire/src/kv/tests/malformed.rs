@@ -120,7 +120,7 @@ fn an_operation_that_is_not_valid_is_refused() {
         Item { length: MOST_VALUE_BYTES as u32 + 1, ..item(Opcode::ReadAt, b"key", b"") },
         Item { length: 4, ..item(Opcode::WriteAt, b"key", b"value") },
         item(Opcode::Scan, b"key", b""),
-        Item { offset: 1, ..scan },
+        Item { offset: 2, ..scan },
         Item { length: MOST_SCANNED + 1, ..scan },
     ] {
         let frame = request(1, 1, &[read, wrong]);

@@ -24,6 +24,8 @@ fn transcripts() -> Vec<Transcript> {
     let ok = |value| Answer { status: Status::Ok, value };
     let not_found = Answer { status: Status::NotFound, value: b"" };
     let wrong_type = Answer { status: Status::WrongType, value: b"" };
+    let pending = Answer { status: Status::Pending, value: b"" };
+    let scan = Item { length: 1, ..item(Opcode::Scan, b"scanned", b"") };
     let reply_fixed = |serial, statuses: &[u8], values: &[u64]| {
         let values: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         written(|out| encode_reply_fixed((1, serial), statuses, &values, on, out))
@@ -124,6 +126,21 @@ fn transcripts() -> Vec<Transcript> {
                 server(reply_fixed(1, &[0], &[1])),
                 client(request_fixed(1, 1, &[(Opcode::Add, 3, Some(1))])),
                 server(reply_fixed(1, &[0], &[1])),
+            ]),
+        },
+        Transcript {
+            name: "a scan is pending, and its records follow",
+            frames: greeted(vec![
+                client(request(1, 1, &[item(Opcode::Upsert, b"scanned", b"value")])),
+                server(reply(1, 1, &[ok(b"")])),
+                client(request(2, 1, &[scan])),
+                server(reply(2, 1, &[pending])),
+                server(written(|out| {
+                    let frame = super::Opening::begin(Kind::Completions, 1, 0, on, out);
+                    let answer = ok(b"\x07\0\0\0\x05\0\0\0scannedvalue\0\0\0\0");
+                    encode_completion(&Completion { serial: 2, answer }, out);
+                    frame.finish(1, out);
+                })),
             ]),
         },
         Transcript {

@@ -48,6 +48,9 @@ fn sizes_are_chosen_by_what_the_process_may_use() {
     assert_eq!(sizes(&["--threads", "1"], Some(100 << 30)), (1 << 26, 16 << 30));
     assert_eq!(sizes(&["--memory", "1MiB"], None), (4096, 1 << 20));
     assert_eq!(sizes(&["--memory", "1MiB", "--buckets", "5000"], None), (8192, 1 << 20));
+    // Half of the log is on disk, where it can be compacted.
+    let limited = sizes(&["--threads", "1", "--log-limit", "1GiB"], Some(10 << 30));
+    assert_eq!(limited, (1 << 21, 512 << 20));
 }
 
 #[test]

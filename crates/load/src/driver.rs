@@ -2,6 +2,7 @@
 
 pub mod http1;
 pub mod kv;
+pub mod resp;
 pub mod tls;
 
 use std::fmt;

@@ -32,13 +32,15 @@ impl Share {
     /// Returns true if the server has the key. The hash of a store without a seed is XXH3.
     #[inline]
     pub fn has(self, key: u64) -> bool {
-        if self.servers == 1 {
-            return true;
-        }
-        let slice = xxh3_64_with_seed(&key.to_le_bytes(), 0) >> 52;
-        let owner = ((slice + 1) * u64::from(self.servers) - 1) / Share::SLICES;
-        owner == u64::from(self.server)
+        self.servers == 1 || owner(&key.to_le_bytes(), self.servers) == self.server
     }
+}
+
+/// Returns which of so many servers has a key.
+#[inline]
+pub fn owner(key: &[u8], servers: u16) -> u16 {
+    let slice = xxh3_64_with_seed(key, 0) >> 52;
+    (((slice + 1) * u64::from(servers) - 1) / Share::SLICES) as u16
 }
 
 /// The distribution of the keys that are asked for.

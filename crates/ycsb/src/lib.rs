@@ -6,9 +6,12 @@
 
 pub mod acknowledged;
 pub mod bench;
+pub mod binding;
 pub mod keys;
+pub mod kv;
 pub mod lengths;
 pub mod properties;
+pub mod redis;
 pub mod stream;
 pub mod workload;
 pub mod zipf;

@@ -44,7 +44,7 @@ pub struct Value {
 pub struct Wrong(pub String);
 
 impl Wrong {
-    fn of(name: &str, value: &Value, why: &str) -> Wrong {
+    pub(crate) fn of(name: &str, value: &Value, why: &str) -> Wrong {
         match value.place {
             Place::Default => Wrong(format!("the property `{name}` {why}")),
             _ => Wrong(format!("{}: the property `{name}` {why}", value.place)),

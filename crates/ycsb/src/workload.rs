@@ -180,6 +180,12 @@ impl Workload {
         })
     }
 
+    /// Returns true if the workload has operations of this kind.
+    pub fn has(&self, kind: Kind) -> bool {
+        let before = (kind as usize).checked_sub(1).map_or(0.0, |before| self.cumulative[before]);
+        before < self.cumulative[kind as usize]
+    }
+
     /// The key of a record as a number: hashed, or the record's number.
     #[inline]
     pub fn key(&self, record: u64) -> u64 {

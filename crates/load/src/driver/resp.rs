@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 use net::Closed;
 use wire::resp::{Commands, Decoder, Value, decimal, known_word};
 
+use super::parts::{Steps, Verdict};
 use super::{
-    Asked, Done, Driver, Fault, Label, Lost, Next, Opening, Outcome, Reports, Slot, Started, Step,
-    Token,
+    Asked, Done, Driver, Fault, Label, Lost, Next, Opening, Outcome, Reports, Slot, Started, Token,
 };
 
 #[cfg(test)]
@@ -50,46 +50,6 @@ pub trait RespWorkload {
     /// True if there is no further request.
     fn has_ended(&self) -> bool {
         false
-    }
-}
-
-/// The outcome of one or more replies, with details of a failure.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Verdict {
-    pub outcome: Outcome,
-    pub why: &'static str,
-}
-
-impl Verdict {
-    pub const OK: Verdict = Verdict { outcome: Outcome::Ok, why: "" };
-
-    pub fn status(why: &'static str) -> Verdict {
-        Verdict { outcome: Outcome::Status, why }
-    }
-
-    pub fn check(why: &'static str) -> Verdict {
-        Verdict { outcome: Outcome::Check, why }
-    }
-
-    /// The first of the two that is not ok.
-    #[must_use]
-    pub fn or_else(self, next: Verdict) -> Verdict {
-        if self.outcome == Outcome::Ok { next } else { self }
-    }
-}
-
-/// The steps of one request.
-#[derive(Debug)]
-pub struct Steps<'a> {
-    token: Token,
-    reported: &'a mut Vec<Step>,
-}
-
-impl Steps<'_> {
-    /// Reports a step that has just ended.
-    pub fn ended(&mut self, label: Label, outcome: Outcome) {
-        let Steps { token, ref mut reported } = *self;
-        reported.push(Step { token, label, outcome, operations: 0 });
     }
 }
 
@@ -256,7 +216,7 @@ impl<W: RespWorkload> Driver for Resp<W> {
             }
             let mut ended = sent.pop_front().expect("it is there");
             if commands.count() == 0 {
-                let mut steps = Steps { token: ended.token, reported: &mut reports.steps };
+                let mut steps = Steps::new(ended.token, &mut reports.steps);
                 let verdict = std::mem::replace(&mut ended.part, Verdict::OK);
                 ended.before = ended.before.or_else(verdict);
                 workload.answered(&mut ended.request, verdict, &mut steps, &mut commands);

@@ -8,6 +8,7 @@ pub mod acknowledged;
 pub mod bench;
 pub mod keys;
 pub mod lengths;
+pub mod measurements;
 pub mod properties;
 pub mod stream;
 pub mod workload;

@@ -10,6 +10,7 @@ pub mod binding;
 pub mod keys;
 pub mod kv;
 pub mod lengths;
+pub mod measurements;
 pub mod properties;
 pub mod redis;
 pub mod stream;

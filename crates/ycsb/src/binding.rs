@@ -6,16 +6,18 @@ use load::driver::Fault;
 use load::driver::parts::{Steps, Verdict};
 use load::{Label, Outcome};
 
+use crate::measurements::{Name, Status};
 use crate::stream::Stream;
 use crate::workload::{Kind, Operation, Workload};
 
-/// The names of the labels: the kinds of operations, and the comparisons of what was read.
-pub const LABELS: [&str; 6] = ["READ", "UPDATE", "INSERT", "SCAN", "READ-MODIFY-WRITE", "VERIFY"];
+/// The names of the labels, in their order.
+pub const LABELS: [Name; 6] =
+    [Name::Read, Name::Update, Name::Insert, Name::Scan, Name::ReadModifyWrite, Name::Verify];
 
 /// The label of the comparisons of what was read, with `dataintegrity`.
-pub const VERIFY: Label = Label(Kind::ALL.len() as u16);
+pub const VERIFY: Label = Label(Name::Verify as u16);
 
-/// The details of an operation whose record is not there.
+/// The details of an operation whose record is not there, where the store says so.
 pub const ABSENT: &str = "NOT_FOUND";
 /// The details of a read with a value that does not belong to its record.
 pub const WRONG: &str = "UNEXPECTED_STATE";
@@ -23,7 +25,34 @@ pub const WRONG: &str = "UNEXPECTED_STATE";
 /// The label of a kind of operations.
 #[inline]
 pub fn label(kind: Kind) -> Label {
-    Label(kind as u16)
+    Label(Name::from(kind) as u16)
+}
+
+/// The name of a label.
+pub fn name(label: Label) -> Option<Name> {
+    LABELS.get(usize::from(label.0)).copied()
+}
+
+/// The status of an operation, or of a comparison, that has ended.
+pub fn status(name: Name, outcome: Outcome, why: &str) -> Status {
+    match outcome {
+        Outcome::Ok => Status::Ok,
+        // A read has what it has found; that this is wrong is said by its comparison.
+        Outcome::Check if name == Name::Verify => Status::UnexpectedState,
+        Outcome::Check => Status::Ok,
+        Outcome::Status if why == ABSENT => Status::NotFound,
+        Outcome::Status | Outcome::Capture | Outcome::Malformed => Status::Error,
+        Outcome::Timeout
+        | Outcome::Connect
+        | Outcome::Reset
+        | Outcome::Write
+        | Outcome::Dropped
+        | Outcome::Unfinished => match name {
+            // Nothing was there to compare.
+            Name::Verify => Status::Error,
+            _ => Status::ServiceUnavailable,
+        },
+    }
 }
 
 /// A shard's stream, of which inserts end.

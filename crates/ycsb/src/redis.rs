@@ -10,7 +10,7 @@ use load::{Label, Outcome};
 use measure::Nanos;
 use wire::resp::{Commands, Elements, Value, decimal};
 
-use crate::binding::{ABSENT, Source, WRONG, label, read_ended};
+use crate::binding::{Source, WRONG, label, read_ended};
 use crate::properties::{Known, Properties, Wrong};
 use crate::stream::Stream;
 use crate::workload::{Kind, Operation, Workload, hash_code};
@@ -198,6 +198,8 @@ fn is_absent(mut values: Elements<'_>) -> bool {
     values.all(|value| value == Value::Null)
 }
 
+/// The record is not there: the original returns an error, not that it was not found.
+const ABSENT: &str = "no such record";
 const ANOTHER_TYPE: Verdict = Verdict { outcome: Outcome::Status, why: "a reply of another type" };
 
 /// Writes the command that reads the record with a name.
@@ -308,6 +310,13 @@ impl RespWorkload for Redis {
 
     fn ended(&mut self, request: Request, outcome: Outcome) {
         self.source.ended(&request.operation, outcome);
+    }
+
+    fn unsent(&mut self) -> Label {
+        // Without an operation there is nothing to end: the fault comes with the next start.
+        let Ok(operation) = self.source.next() else { return Label::NONE };
+        self.source.ended(&operation, Outcome::Connect);
+        label(operation.kind)
     }
 
     fn has_ended(&self) -> bool {

@@ -3,14 +3,19 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use load::Measurement;
-use load::driver::resp::{Login, Resp, Terms};
+use load::driver::kv::shared;
+use load::driver::resp::{self, Login, Resp};
 use load::measurement::{Failure, Plan, Pool, measure};
+use load::observe::{Completion, Observer, StepCompletion, Window};
 use load::pacing::{Offered, Pacing, Sharing};
 use load::shard::Limits;
+use load::{Driver, Measurement, Outcome};
 use measure::pace::{Distribution, Shape, Think};
-use measure::{Nanos, Rate};
+use measure::{Instant, Nanos, Rate};
 use net::{Endpoint, cores};
+use ycsb::binding;
+use ycsb::kv::{Keys, Kv};
+use ycsb::measurements::{Ended, Measurements, Terms};
 use ycsb::redis::Redis;
 use ycsb::stream::{Shared, Stream};
 use ycsb::workload::{Part, Workload};
@@ -33,6 +38,15 @@ pub struct Client {
     /// The longest time of an operation, and of the attempt to connect.
     pub timeout: Nanos,
     pub servers: Servers,
+    /// The form of the measurements.
+    pub terms: Terms,
+}
+
+/// The operations that have ended.
+#[derive(Debug)]
+pub struct Done {
+    pub measurements: Measurements,
+    pub measurement: Measurement,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -43,23 +57,48 @@ pub enum Phase {
 
 #[derive(Clone, Debug)]
 pub enum Servers {
-    Redis { server: Endpoint, login: Login },
+    Redis {
+        server: Endpoint,
+        login: Login,
+    },
+    Kv {
+        /// The hash space is divided between them evenly, in this order.
+        servers: Vec<Endpoint>,
+        keys: Keys,
+        linger: Nanos,
+    },
 }
 
 /// The time of a client that only a number of operations ends.
 const LONGEST: Nanos = Nanos::from_secs(30 * 24 * 3600);
 
-/// Sends the operations, and returns what became of them by label: see [`ycsb::redis::label`].
-pub fn run(client: &Client, stop: &AtomicBool) -> Result<Measurement, Failure> {
+/// Sends the operations, and returns what became of them.
+pub fn run(client: &Client, stop: &AtomicBool) -> Result<Done, Failure> {
     let plan = client.plan();
-    let watchers = vec![(); plan.cpus.len()];
+    let streams = client.streams(plan.pools.len());
     match &client.servers {
         Servers::Redis { login, .. } => {
-            let terms = Terms { pipeline: 1, login: login.clone() };
-            let drivers = redis(&plan.pools, &client.streams(plan.pools.len()), &terms);
-            Ok(measure(&plan, drivers, watchers, None, stop)?.measurement)
+            // Each outstanding operation has a connection of its own, as a thread of the original has.
+            let terms = resp::Terms { pipeline: 1, login: login.clone() };
+            client.measure(&plan, redis(&plan.pools, &streams, &terms), stop)
+        }
+        Servers::Kv { servers, keys, linger } => {
+            let (servers, linger) = (servers.len() as u16, *linger);
+            let of = plan.pools.len();
+            let terms = (0..of).map(|shard| shared::Terms {
+                outstanding: part(client.threads as usize, shard, of),
+                linger,
+                servers,
+            });
+            let terms: Vec<_> = terms.collect();
+            client.measure(&plan, kv(&plan.pools, &streams, *keys, &terms), stop)
         }
     }
+}
+
+/// Returns the share of the part with this number, of so many.
+fn part(all: usize, number: usize, of: usize) -> usize {
+    all / of + usize::from(number < all % of)
 }
 
 /// The streams of the pools.
@@ -83,14 +122,76 @@ impl Streams {
     }
 }
 
-/// Makes the driver of each pool.
-pub(crate) fn redis(pools: &[Pool], streams: &Streams, terms: &Terms) -> Vec<Resp<Redis>> {
-    let stops_on_failure = streams.phase == Phase::Load && !streams.keeps_going;
+impl Streams {
+    /// True if an insert that fails ends its stream.
+    fn stops_on_failure(&self) -> bool {
+        self.phase == Phase::Load && !self.keeps_going
+    }
+}
+
+/// Makes the driver of each pool, for Redis.
+pub(crate) fn redis(pools: &[Pool], streams: &Streams, terms: &resp::Terms) -> Vec<Resp<Redis>> {
     let driver = |(number, pool): (u32, &Pool)| {
-        let binding = Redis::new(streams.stream(number), stops_on_failure);
+        let binding = Redis::new(streams.stream(number), streams.stops_on_failure());
         Resp::new(pool.connections, terms.clone(), binding)
     };
     (0..).zip(pools).map(driver).collect()
+}
+
+/// Makes the driver of each pool, for the key-value store; each has terms of its own.
+pub(crate) fn kv(
+    pools: &[Pool],
+    streams: &Streams,
+    keys: Keys,
+    terms: &[shared::Terms],
+) -> Vec<shared::Shared<Kv>> {
+    let driver = |((number, pool), terms): ((u32, &Pool), &shared::Terms)| {
+        let stream = streams.stream(number);
+        let binding = Kv::new(stream, keys, terms.servers, streams.stops_on_failure());
+        shared::Shared::new(pool.connections, *terms, binding)
+    };
+    (0..).zip(pools).zip(terms).map(driver).collect()
+}
+
+/// Records what becomes of each operation of a shard.
+#[derive(Debug)]
+struct Recorder {
+    start: Instant,
+    measurements: Measurements,
+}
+
+impl Observer for Recorder {
+    fn begin(&mut self, start: Instant, _window: Window) {
+        self.start = start;
+    }
+
+    fn step_completed(&mut self, step: &StepCompletion) {
+        let &StepCompletion { intended, label, begun, done, outcome, .. } = step;
+        let Some(name) = binding::name(label) else { return };
+        self.measurements.record(&Ended {
+            name,
+            status: binding::status(name, outcome, ""),
+            end: done - self.start,
+            service: done - begun,
+            response: done - intended,
+        });
+    }
+
+    fn completed(&mut self, completion: &Completion) {
+        let &Completion { intended, label, start, done, outcome, why, .. } = completion;
+        // What was not begun when the load ended is no operation of it.
+        let is_left = outcome == Outcome::Unfinished && start.is_none();
+        let Some(name) = binding::name(label).filter(|_| !is_left) else { return };
+        self.measurements.operations += 1;
+        self.measurements.record(&Ended {
+            name,
+            status: binding::status(name, outcome, why),
+            end: done - self.start,
+            // What was never sent took as long as it waited.
+            service: done - start.map_or(intended, |start| start.sent),
+            response: done - intended,
+        });
+    }
 }
 
 impl Client {
@@ -104,6 +205,21 @@ impl Client {
             }
             Phase::Run => (operation_count != 0).then_some(operation_count),
         }
+    }
+
+    fn measure<D: Driver + Send>(
+        &self,
+        plan: &Plan,
+        drivers: Vec<D>,
+        stop: &AtomicBool,
+    ) -> Result<Done, Failure> {
+        let recorder =
+            |_| Recorder { start: Instant(0), measurements: Measurements::new(self.terms.clone()) };
+        let watchers = plan.cpus.iter().map(recorder).collect();
+        let measured = measure(plan, drivers, watchers, None, stop)?;
+        let mut measurements = Measurements::new(self.terms.clone());
+        measured.watchers.iter().for_each(|shard| measurements.add(&shard.measurements));
+        Ok(Done { measurements, measurement: measured.measurement })
     }
 
     fn streams(&self, pools: usize) -> Streams {
@@ -126,11 +242,13 @@ impl Client {
         let threads = self.threads as usize;
         let shards = self.shards.map_or_else(|| cores::allowed().len(), |shards| shards as usize);
         let shards = shards.clamp(1, threads);
-        let Servers::Redis { server, .. } = &self.servers;
-        let pool = |shard| Pool {
-            endpoints: vec![server.clone()],
-            // Each outstanding operation has a connection of its own, as a thread of the original has.
-            connections: threads / shards + usize::from(shard < threads % shards),
+        let pool = |shard| match &self.servers {
+            Servers::Redis { server, .. } => {
+                Pool { endpoints: vec![server.clone()], connections: part(threads, shard, shards) }
+            }
+            Servers::Kv { servers, .. } => {
+                Pool { endpoints: servers.clone(), connections: servers.len() }
+            }
         };
         let pacing = match self.rate {
             None => Pacing::Closed { think: Think::NONE },

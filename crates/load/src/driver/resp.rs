@@ -47,6 +47,11 @@ pub trait RespWorkload {
     /// Handles the end of a request, answered or not.
     fn ended(&mut self, _request: Self::Request, _outcome: Outcome) {}
 
+    /// Handles the end of the next request, which is never sent, and returns its label.
+    fn unsent(&mut self) -> Label {
+        Label::NONE
+    }
+
     /// True if there is no further request.
     fn has_ended(&self) -> bool {
         false
@@ -246,6 +251,10 @@ impl<W: RespWorkload> Driver for Resp<W> {
             reports.done.push(done(token, outcome, why));
         }
         Ok(())
+    }
+
+    fn unsent(&mut self, _number: u64, _label: Label) -> Label {
+        self.workload.unsent()
     }
 
     /// The next request may still be leaving when the reply to the one before arrives.

@@ -400,7 +400,8 @@ impl<O: Operations> Driver for Shared<O> {
     }
 
     fn unsent(&mut self, number: u64, label: Label) -> Label {
-        let Some(Drawn { label, request, .. }) = self.drawn(number) else { return label };
+        let drawn = self.drawn(number).map_or_else(|| self.draw(number), Ok);
+        let Ok(Drawn { label, request, .. }) = drawn else { return label };
         self.operations.ended(request, Outcome::Connect);
         label
     }

@@ -5,11 +5,16 @@
 #![forbid(unsafe_code)]
 
 pub mod acknowledged;
+pub mod basic;
 pub mod bench;
+pub mod drive;
+pub mod export;
 pub mod keys;
 pub mod lengths;
 pub mod measurements;
 pub mod properties;
+pub mod settings;
+pub mod status;
 pub mod stream;
 pub mod workload;
 pub mod zipf;

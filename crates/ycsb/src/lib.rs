@@ -5,14 +5,19 @@
 #![forbid(unsafe_code)]
 
 pub mod acknowledged;
+pub mod basic;
 pub mod bench;
 pub mod binding;
+pub mod drive;
+pub mod export;
 pub mod keys;
 pub mod kv;
 pub mod lengths;
 pub mod measurements;
 pub mod properties;
 pub mod redis;
+pub mod settings;
+pub mod status;
 pub mod stream;
 pub mod workload;
 pub mod zipf;

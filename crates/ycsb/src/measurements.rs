@@ -3,12 +3,12 @@
 //! Every operation has two times: the service time, from its sending to its answer, and the response time, which counts
 //! from its intended start. Each shard has measurements of its own, which are added up.
 
-use measure::{Histogram, Nanos};
+use measure::{Histogram, Nanos, Quantile};
 
 use crate::workload::Kind;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 /// The names under which operations are printed, in this order.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -138,6 +138,9 @@ pub struct Terms {
 #[derive(Clone, Debug)]
 pub struct Times {
     pub(crate) histogram: Histogram,
+    /// The shortest and the longest time, exactly: a histogram rounds them.
+    pub(crate) min: Nanos,
+    pub(crate) max: Nanos,
     /// Microseconds, whole ones as in the original.
     pub(crate) sum_us: u64,
     pub(crate) buckets: Option<Buckets>,
@@ -178,6 +181,8 @@ impl Times {
         let is = |forms: &[Form]| forms.contains(&form);
         Times {
             histogram: Histogram::new(),
+            min: Nanos(u64::MAX),
+            max: Nanos::ZERO,
             sum_us: 0,
             buckets: is(&[Form::Buckets, Form::HdrAndBuckets]).then(|| Buckets {
                 counts: vec![0; buckets as usize],
@@ -193,6 +198,7 @@ impl Times {
     fn record(&mut self, end: Nanos, time: Nanos) {
         let micros = time.0 / 1000;
         self.histogram.record(time);
+        (self.min, self.max) = (self.min.min(time), self.max.max(time));
         self.sum_us += micros;
         if let Some(Buckets { counts, overflow, sum_of_squares }) = &mut self.buckets {
             *counts.get_mut((micros / 1000) as usize).unwrap_or(overflow) += 1;
@@ -218,6 +224,7 @@ impl Times {
 
     fn add(&mut self, other: &Times) {
         self.histogram.add(&other.histogram);
+        (self.min, self.max) = (self.min.min(other.min), self.max.max(other.max));
         self.sum_us += other.sum_us;
         if let (Some(mine), Some(other)) = (&mut self.buckets, &other.buckets) {
             mine.counts.iter_mut().zip(&other.counts).for_each(|(mine, other)| *mine += other);
@@ -246,6 +253,12 @@ impl Times {
 
     pub fn histogram(&self) -> &Histogram {
         &self.histogram
+    }
+
+    /// Returns a quantile in whole microseconds; `None` if nothing was recorded.
+    pub(crate) fn quantile_us(&self, level: f64) -> Option<u64> {
+        let time = self.histogram.quantile(Quantile::new(level)?)?;
+        Some(time.clamp(self.min, self.max).0 / 1000)
     }
 }
 

@@ -44,7 +44,8 @@ pub struct Value {
 pub struct Wrong(pub String);
 
 impl Wrong {
-    pub(crate) fn of(name: &str, value: &Value, why: &str) -> Wrong {
+    /// Returns the error of a property with this value.
+    pub fn of(name: &str, value: &Value, why: &str) -> Wrong {
         match value.place {
             Place::Default => Wrong(format!("the property `{name}` {why}")),
             _ => Wrong(format!("{}: the property `{name}` {why}", value.place)),
@@ -214,7 +215,12 @@ impl Properties {
 
     /// Returns true if a property of the core is `true`.
     pub fn is_true(&self, name: &str) -> bool {
-        self.value(CORE, name).text.eq_ignore_ascii_case("true")
+        self.is_true_in(CORE, name)
+    }
+
+    /// Returns true if a property of the table is `true`.
+    pub fn is_true_in(&self, table: &[Known], name: &str) -> bool {
+        self.value(table, name).text.eq_ignore_ascii_case("true")
     }
 
     /// Returns a property of the core as a whole number of the range.
@@ -222,11 +228,30 @@ impl Properties {
     where
         T: FromStr + PartialOrd + fmt::Display,
     {
-        let text = self.value(CORE, name).text;
+        self.count_in(CORE, name, range)
+    }
+
+    /// Returns a property of the table as a whole number of the range.
+    pub fn count_in<T>(
+        &self,
+        table: &[Known],
+        name: &str,
+        range: RangeInclusive<T>,
+    ) -> Result<T, Wrong>
+    where
+        T: FromStr + PartialOrd + fmt::Display,
+    {
+        let value = self.value(table, name);
+        let Value { text, place } = &value;
         let number = text.trim().parse().ok().filter(|number| range.contains(number));
         number.ok_or_else(|| {
             let (least, most) = (range.start(), range.end());
-            self.wrong(name, &format!("is `{text}`; write a whole number from {least} to {most}"))
+            let is = match place {
+                Place::Default => "is not set".to_owned(),
+                _ => format!("is `{text}`"),
+            };
+            let why = format!("{is}; write a whole number from {least} to {most}");
+            Wrong::of(name, &value, &why)
         })
     }
 

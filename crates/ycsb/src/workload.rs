@@ -106,7 +106,7 @@ pub struct Workload {
     pub field_lengths: Lengths,
     pub field_prefix: String,
     pub reads_all_fields: bool,
-    /// Reads of all fields list them by name.
+    /// Reads of all fields list them by name; scans and read-modify-writes do not.
     pub names_all_fields: bool,
     pub writes_all_fields: bool,
     pub data_integrity: bool,
@@ -168,7 +168,7 @@ impl Workload {
             field_lengths,
             field_prefix: properties.text("fieldnameprefix"),
             reads_all_fields: properties.is_true("readallfields"),
-            names_all_fields: properties.is_true("readallfieldsbyname"),
+            names_all_fields: data_integrity || properties.is_true("readallfieldsbyname"),
             writes_all_fields: properties.is_true("writeallfields"),
             data_integrity,
             is_hashed: properties.text("insertorder") == "hashed",

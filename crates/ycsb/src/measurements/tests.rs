@@ -3,7 +3,7 @@ use super::*;
 pub(crate) fn terms(form: Form) -> Terms {
     Terms {
         form,
-        buckets: 3,
+        buckets: 9,
         granularity: Nanos::SECOND,
         tracked: Status::ALL.map(|status| status == Status::NotFound),
     }

@@ -152,7 +152,7 @@ fn what_makes_no_workload_is_refused_with_the_remedy() {
         "recordcount=4\nfieldcount=0",
     ];
     expect_test::expect![[r#"
-        the property `recordcount` is `0`; write a whole number from 1 to 2305843009213693952
+        the property `recordcount` is not set; write a whole number from 1 to 2305843009213693952
         w:1: the property `workload` is `my.Workload`, which is not supported; write site.ycsb.workloads.CoreWorkload
         w:1: the property `workload` is missing; write workload=site.ycsb.workloads.CoreWorkload
         w:2: the property `insertstart` is 5 and `insertcount` is 6, which are not records of the 10; correct one of them, or `recordcount`

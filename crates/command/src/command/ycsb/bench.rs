@@ -1,10 +1,10 @@
-//! `benchwright ycsb`: the client of the key-value store, with the flags and the log of the original's
+//! `benchwright ycsb bench`: the client of the key-value store, with the flags and the log of the original's
 //! script.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 use generator::ycsb::{Bench as Load, Figures, NotMeasured};
 use load::shard::Unopened;
 use measure::quantity::{Bytes, whole_count};
@@ -16,23 +16,11 @@ use ycsb::keys::Distribution;
 
 use console::output::{self, Exit, Failure};
 
-use super::kv::journal::Journal;
-use super::kv::serve::Address;
+use crate::command::kv::journal::Journal;
+use crate::command::kv::serve::Address;
 
 #[cfg(test)]
 mod tests;
-
-#[derive(Args, Debug)]
-pub(crate) struct Ycsb {
-    #[command(subcommand)]
-    verb: Verb,
-}
-
-#[derive(Debug, Subcommand)]
-enum Verb {
-    /// Fill key-value servers, and measure how many operations they answer
-    Bench(Box<Bench>),
-}
 
 #[derive(Args, Debug)]
 #[command(after_help = "A server and its client, on one machine:\n\n  \
@@ -43,7 +31,7 @@ enum Verb {
                         throughput, from sending to reply: it is no response time of a service under an offered load.\n\n\
                         The log is on stderr, and in logs/client/latest/ycsb.log. Exit codes: 0 done, 1 operations failed, \
                         2 wrong arguments, 3 a server cannot be reached, 130 interrupted.")]
-struct Bench {
+pub(crate) struct Bench {
     /// The servers, separated by commas: the hash space is divided between them evenly, in this order
     #[arg(long, value_name = "IP[:PORT],…", value_delimiter = ',', required = true)]
     servers: Vec<Address>,
@@ -126,12 +114,7 @@ fn batch(text: &str) -> Result<Bytes, String> {
     }
 }
 
-pub(crate) fn ycsb(arguments: &Ycsb) -> Result<Exit, Failure> {
-    let Verb::Bench(arguments) = &arguments.verb;
-    bench(arguments)
-}
-
-fn bench(arguments: &Bench) -> Result<Exit, Failure> {
+pub(crate) fn bench(arguments: &Bench) -> Result<Exit, Failure> {
     let stop = console::signals::interrupted();
     process::raise_open_files();
     let mut journal = Journal::create(&arguments.logs, "client", "ycsb.log")?;

@@ -25,11 +25,9 @@ pub const PROPERTIES: &[Known] =
 /// The bytes before the value of a field, which are its length.
 const LENGTH: usize = 2;
 
-/// The servers that the properties name, and what is sent to them.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Servers {
-    /// Each with its port, or without one.
-    pub addresses: Vec<String>,
+/// The form of what is sent.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Settings {
     pub keys: Keys,
     /// The longest time that an operation waits for others.
     pub linger: Nanos,
@@ -44,18 +42,23 @@ pub enum Keys {
     Integers,
 }
 
-impl Servers {
-    /// Reads the properties, and checks that records of the workload fit.
-    pub fn of(properties: &Properties, workload: &Workload) -> Result<Servers, Wrong> {
+/// Returns the servers that the properties name, each with its port or without one.
+pub fn servers(properties: &Properties) -> Result<Vec<String>, Wrong> {
+    let value = properties.value(PROPERTIES, "kv.servers");
+    let each = value.text.split(',').map(|server| server.trim().to_owned());
+    let servers: Vec<String> = each.collect();
+    if servers.iter().any(String::is_empty) {
+        let why = "names no server; write -p kv.servers=HOST:PORT, several separated by commas";
+        return Err(Wrong::of("kv.servers", &value, why));
+    }
+    Ok(servers)
+}
+
+impl Settings {
+    /// Reads the properties, and checks that the store can do what the workload asks for.
+    pub fn of(properties: &Properties, workload: &Workload) -> Result<Settings, Wrong> {
         let value = |name| properties.value(PROPERTIES, name);
         let wrong = |name, why: &str| Wrong::of(name, &value(name), why);
-        let text = value("kv.servers").text;
-        let addresses: Vec<String> =
-            text.split(',').map(|address| address.trim().to_owned()).collect();
-        if addresses.iter().any(String::is_empty) {
-            let why = "names no server; write -p kv.servers=HOST:PORT, several separated by commas";
-            return Err(wrong("kv.servers", why));
-        }
         let keys = match value("kv.keys").text.trim() {
             "name" => Keys::Names,
             "integer" => Keys::Integers,
@@ -70,7 +73,7 @@ impl Servers {
             return Err(wrong("kv.rmw", why));
         }
         check(properties, workload)?;
-        Ok(Servers { addresses, keys, linger })
+        Ok(Settings { keys, linger })
     }
 }
 

@@ -18,7 +18,7 @@ use measure::{Instant, Nanos, Rate};
 use net::{Endpoint, clock, cores};
 use ycsb::binding;
 use ycsb::drive::Ran;
-use ycsb::kv::{Keys, Kv};
+use ycsb::kv::{self, Keys, Kv};
 use ycsb::measurements::{Ended, Measurements};
 use ycsb::redis::Redis;
 use ycsb::settings::{Phase, Settings};
@@ -48,8 +48,7 @@ pub enum Servers {
     Kv {
         /// The hash space is divided between them evenly, in this order.
         servers: Vec<Endpoint>,
-        keys: Keys,
-        linger: Nanos,
+        form: kv::Settings,
     },
 }
 
@@ -76,18 +75,17 @@ pub fn run(
         Servers::Redis { login, .. } => {
             // Each outstanding operation has a connection of its own, as a thread of the original has.
             let terms = resp::Terms { pipeline: 1, login: login.clone() };
-            client.measure(&plan, redis(&plan.pools, &streams, &terms), stop, tell)
+            client.measure(&plan, of_redis(&plan.pools, &streams, &terms), stop, tell)
         }
-        Servers::Kv { servers, keys, linger } => {
-            let (servers, linger) = (servers.len() as u16, *linger);
+        Servers::Kv { servers, form } => {
             let of = plan.pools.len();
-            let terms = (0..of).map(|shard| shared::Terms {
-                outstanding: part(client.settings.threads as usize, shard, of),
-                linger,
-                servers,
+            let terms = (0..of).map(|shard| {
+                let outstanding = part(client.settings.threads as usize, shard, of);
+                let (users, servers) = (Some(outstanding), servers.len() as u16);
+                shared::Terms { outstanding, users, linger: form.linger, servers }
             });
             let terms: Vec<_> = terms.collect();
-            client.measure(&plan, kv(&plan.pools, &streams, *keys, &terms), stop, tell)
+            client.measure(&plan, of_kv(&plan.pools, &streams, form.keys, &terms), stop, tell)
         }
     }
 }
@@ -129,7 +127,7 @@ impl Streams {
 }
 
 /// Makes the driver of each pool, for Redis.
-pub(crate) fn redis(pools: &[Pool], streams: &Streams, terms: &resp::Terms) -> Vec<Resp<Redis>> {
+pub(crate) fn of_redis(pools: &[Pool], streams: &Streams, terms: &resp::Terms) -> Vec<Resp<Redis>> {
     let driver = |(number, pool): (u32, &Pool)| {
         let binding = Redis::new(streams.stream(number), streams.stops_on_failure);
         Resp::new(pool.connections, terms.clone(), binding)
@@ -138,7 +136,7 @@ pub(crate) fn redis(pools: &[Pool], streams: &Streams, terms: &resp::Terms) -> V
 }
 
 /// Makes the driver of each pool, for the key-value store; each has terms of its own.
-pub(crate) fn kv(
+pub(crate) fn of_kv(
     pools: &[Pool],
     streams: &Streams,
     keys: Keys,

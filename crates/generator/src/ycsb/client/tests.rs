@@ -62,7 +62,7 @@ fn run(client: &Client, store: Store) -> (Measurements, Store) {
     let world = Simulation::new(Served(Rc::clone(&store)));
     let mut shard = Shard::new(world, recorder, plan.limits, [&stop, &stop]);
     let terms = resp::Terms { pipeline: 1, login: Login::default() };
-    let driver = redis(&plan.pools, &client.streams(1), &terms).pop().unwrap();
+    let driver = of_redis(&plan.pools, &client.streams(1), &terms).pop().unwrap();
     let Pool { endpoints, connections } = plan.pools[0].clone();
     let numbers = Numbers { first: 0, step: 1, quota: plan.requests };
     let of = load::observe::Of { pool: 0, target: 0 };

@@ -82,9 +82,10 @@ impl Batch<'_> {
 /// The terms of the connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
-    /// The most requests of a connection that are not answered; in a closed loop, those of all
-    /// connections together.
+    /// The most requests of a connection that are not answered.
     pub outstanding: usize,
+    /// The users of a closed loop; `None` for as many as the connections have room for.
+    pub users: Option<usize>,
     /// The longest time that an operation waits for others.
     pub linger: Nanos,
     /// The number of servers.
@@ -407,7 +408,7 @@ impl<O: Operations> Driver for Shared<O> {
     }
 
     fn users(&self) -> Option<usize> {
-        Some(self.terms.outstanding)
+        self.terms.users
     }
 
     /// The next batch may still be leaving when the reply to the one before arrives.

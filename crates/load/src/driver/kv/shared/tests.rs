@@ -74,7 +74,7 @@ const LINGER: Nanos = Nanos(100_000);
 
 /// A driver whose connections to two servers are ready.
 fn ready(outstanding: usize) -> (Shared<Turns>, Reports) {
-    let terms = Terms { outstanding, linger: LINGER, servers: 2 };
+    let terms = Terms { outstanding, users: Some(outstanding), linger: LINGER, servers: 2 };
     let (next, value, has_ended, ended) = (0, 8, false, Vec::new());
     let turns = Turns { is_both: |key| key % 3 == 2, next, value, has_ended, ended };
     let mut driver = Shared::new(2, terms, turns);

@@ -7,7 +7,7 @@ use load::driver::kv::shared::{Batch, Operations, Then};
 use load::driver::parts::{Steps, Verdict};
 use load::{Label, Node, Outcome};
 use measure::Nanos;
-use wire::kv::{Answer, Item, MOST_KEY_BYTES, MOST_VALUE_BYTES, Opcode, Status};
+use wire::kv::{Answer, Item, MOST_VALUE_BYTES, Opcode, Status};
 
 use crate::binding::{ABSENT, Source, WRONG, label, read_ended};
 use crate::keys::owner;
@@ -93,10 +93,6 @@ fn check(properties: &Properties, workload: &Workload) -> Result<(), Wrong> {
     if MOST_VALUE_BYTES < slot(workload) * usize::from(workload.fields) {
         let why = "makes records over 1 MiB, the longest value of this store; use fewer or shorter fields";
         return Err(properties.wrong("fieldcount", why));
-    }
-    if MOST_KEY_BYTES < "user".len() + workload.zero_padding.max(20) {
-        let why = "makes names over 1024 bytes, the longest key of this store; use a smaller one";
-        return Err(properties.wrong("zeropadding", why));
     }
     Ok(())
 }

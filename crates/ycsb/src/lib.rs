@@ -7,9 +7,12 @@
 pub mod acknowledged;
 pub mod basic;
 pub mod bench;
+pub mod convert;
 pub mod drive;
 pub mod export;
 pub mod keys;
+#[cfg(test)]
+mod laws;
 pub mod lengths;
 pub mod measurements;
 pub mod properties;

@@ -8,10 +8,13 @@ pub mod acknowledged;
 pub mod basic;
 pub mod bench;
 pub mod binding;
+pub mod convert;
 pub mod drive;
 pub mod export;
 pub mod keys;
 pub mod kv;
+#[cfg(test)]
+mod laws;
 pub mod lengths;
 pub mod measurements;
 pub mod properties;

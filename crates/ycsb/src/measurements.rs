@@ -255,6 +255,11 @@ impl Times {
         &self.histogram
     }
 
+    /// Returns the shortest and the longest time, exactly; `None` if nothing was recorded.
+    pub fn ends(&self) -> Option<(Nanos, Nanos)> {
+        (!self.histogram.is_empty()).then_some((self.min, self.max))
+    }
+
     /// Returns a quantile in whole microseconds; `None` if nothing was recorded.
     pub(crate) fn quantile_us(&self, level: f64) -> Option<u64> {
         let time = self.histogram.quantile(Quantile::new(level)?)?;

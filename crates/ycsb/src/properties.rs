@@ -189,11 +189,17 @@ impl Properties {
         warnings
     }
 
-    /// Returns every property of the tables with its value, in the order of names.
+    /// Returns every property of the tables with its value, in the order of names, and without passwords.
     pub fn resolved(&self, binding: &[Known]) -> Vec<(&'static str, Value)> {
         let mut resolved: Vec<_> = CORE.iter().chain(binding).collect();
         resolved.sort_unstable();
-        let value = |known: &Known| (known.0, self.value(std::slice::from_ref(known), known.0));
+        let value = |known: &Known| {
+            let mut value = self.value(std::slice::from_ref(known), known.0);
+            if known.0.ends_with(".password") && !value.text.is_empty() {
+                value.text = "***".to_owned();
+            }
+            (known.0, value)
+        };
         resolved.into_iter().map(value).collect()
     }
 

@@ -47,3 +47,4 @@ mod terminal;
 mod tls;
 mod unread;
 mod users;
+mod ycsb_servers;

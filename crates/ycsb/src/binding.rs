@@ -1,4 +1,4 @@
-//! What the bindings to servers have in common: labels, the end of inserts, and the steps of reads.
+//! The common parts of the bindings to servers: labels, the end of inserts, and the steps of reads.
 
 use std::sync::Arc;
 

@@ -131,9 +131,9 @@ fn redis_with_a_password_is_used_by_whoever_knows_it() {
         return;
     }
     let (redis, scratch) = (Redis::start(&["--requirepass", "hidden"]), Scratch::new());
-    let given = |password: &str| {
-        [format!("redis.port={}", redis.port), format!("redis.password={password}")]
-    };
+    let port = redis.port;
+    let given =
+        |password: &str| [format!("redis.port={port}"), format!("redis.password={password}")];
     let loaded = ycsb(&scratch, "load", "redis", 'a', &given("hidden"));
     assert_eq!(check(&loaded)["properties"]["redis.password"], "***");
     let refused = ycsb(&scratch, "load", "redis", 'a', &given("wrong"));

@@ -19,7 +19,7 @@ mod tests;
 
 /// The source of requests, and the judge of their replies.
 pub trait RespWorkload {
-    /// What the workload remembers of a request until it ends.
+    /// The workload's notes on a request, until it ends.
     type Request;
 
     /// Writes one or more commands of the next request.
@@ -66,7 +66,7 @@ pub struct Terms {
     pub login: Login,
 }
 
-/// What a connection says before its first request.
+/// The login of a connection, before its first request.
 #[derive(Clone, Default)]
 pub struct Login {
     /// The user that the password is of; the store's default one if absent.
@@ -119,7 +119,7 @@ struct Line<R> {
     decoder: Decoder,
     /// The replies to the login that have not arrived.
     greeting: u32,
-    /// What was written together and is not answered, in order: a request has at most one place.
+    /// The parts of requests that are not answered, in order: a request has at most one here.
     sent: VecDeque<Sent<R>>,
 }
 
@@ -144,10 +144,6 @@ impl<W: RespWorkload> Resp<W> {
             sent: VecDeque::with_capacity(terms.pipeline),
         });
         Resp { workload, lines: lines.collect(), terms }
-    }
-
-    pub fn workload(&self) -> &W {
-        &self.workload
     }
 }
 

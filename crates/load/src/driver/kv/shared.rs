@@ -27,7 +27,7 @@ const FULL: usize = 32 << 10;
 
 /// The source of operations, and the judge of their results.
 pub trait Operations {
-    /// What is remembered of a request until it ends.
+    /// The notes on a request, until it ends.
     type Request;
 
     /// Returns the next request, with its label.
@@ -56,7 +56,7 @@ pub trait Operations {
     }
 }
 
-/// What follows after a result.
+/// The step of a request after a result.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Then {
     End,
@@ -213,10 +213,6 @@ impl<O: Operations> Shared<O> {
             returned: Vec::new(),
             fault: None,
         }
-    }
-
-    pub fn operations(&self) -> &O {
-        &self.operations
     }
 
     /// Returns a request that was drawn before, if there is one with this number.

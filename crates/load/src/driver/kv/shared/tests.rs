@@ -213,7 +213,7 @@ fn a_read_modify_write_is_two_operations_of_one_request() {
     let token = Token(2);
     let step = |label| Step { token, label, outcome: Outcome::Ok, operations: 0 };
     assert_eq!(reports.steps, [step(READ), step(UPDATE)]);
-    assert_eq!(driver.operations().ended, [(0, Outcome::Status), (2, Outcome::Ok)]);
+    assert_eq!(driver.operations.ended, [(0, Outcome::Status), (2, Outcome::Ok)]);
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn requests_for_a_server_that_cannot_be_reached_end_with_their_label() {
     assert_eq!(driver.unsent(3, Label::NONE), READ);
     assert_eq!(driver.unsent(5, Label::NONE), BOTH);
     let ended = [1, 3, 5].map(|key| (key, Outcome::Connect));
-    assert_eq!(driver.operations().ended, ended);
+    assert_eq!(driver.operations.ended, ended);
     assert!(driver.routed[1].is_empty());
 }
 

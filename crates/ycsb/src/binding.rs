@@ -92,6 +92,10 @@ impl Source {
         }
     }
 
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
     pub(crate) fn has_ended(&self) -> bool {
         self.stream.has_ended() || self.has_failed
     }

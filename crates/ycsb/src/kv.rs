@@ -246,4 +246,8 @@ impl Operations for Kv {
     fn has_ended(&self) -> bool {
         self.source.has_ended()
     }
+
+    fn must_stop(&self) -> bool {
+        self.source.has_failed()
+    }
 }

@@ -54,6 +54,11 @@ pub trait Operations {
     fn has_ended(&self) -> bool {
         false
     }
+
+    /// True if the load must end, even if requests wait that were drawn before.
+    fn must_stop(&self) -> bool {
+        false
+    }
 }
 
 /// The step of a request after a result.
@@ -112,6 +117,7 @@ struct Drawn<R> {
     number: u64,
     label: Label,
     request: R,
+    node: Node,
 }
 
 /// One connection.
@@ -153,9 +159,9 @@ struct Flight<R> {
 }
 
 impl<R> Line<R> {
-    fn new() -> Line<R> {
+    fn new(node: Node) -> Line<R> {
         Line {
-            node: Node(0),
+            node,
             decoder: Decoder::default(),
             is_ready: false,
             view: 0,
@@ -205,10 +211,11 @@ impl<R> Line<R> {
 
 impl<O: Operations> Shared<O> {
     pub fn new(slots: usize, terms: Terms, operations: O) -> Shared<O> {
+        let servers = usize::from(terms.servers);
         Shared {
             operations,
             terms,
-            lines: (0..slots).map(|_| Line::new()).collect(),
+            lines: (0..slots).map(|slot| Line::new(Node((slot % servers) as u32))).collect(),
             routed: (0..terms.servers).map(|_| VecDeque::new()).collect(),
             returned: Vec::new(),
             fault: None,
@@ -226,17 +233,27 @@ impl<O: Operations> Shared<O> {
         self.routed.iter_mut().find(is_next).and_then(VecDeque::pop_front)
     }
 
+    /// True if a request that was drawn waits for a connection to a server.
+    fn is_awaited(&self, node: Node) -> bool {
+        !self.routed[node.0 as usize].is_empty()
+            || self.returned.iter().any(|drawn| drawn.node == node)
+    }
+
     fn draw(&mut self, number: u64) -> Result<Drawn<O::Request>, Fault> {
         let (label, request) = self.operations.next()?;
-        Ok(Drawn { number, label, request })
+        let node = self.operations.node(&request);
+        Ok(Drawn { number, label, request, node })
     }
 }
 
 impl<O: Operations> Driver for Shared<O> {
     fn room(&self, slot: Slot) -> usize {
-        match self.operations.has_ended() {
+        let Line { node, outstanding, .. } = &self.lines[slot.0 as usize];
+        // A request is drawn before it has a connection: the last ones may still wait for theirs.
+        let is_over = self.operations.has_ended() && !self.is_awaited(*node);
+        match is_over || self.operations.must_stop() {
             true => 0,
-            false => self.terms.outstanding.saturating_sub(self.lines[slot.0 as usize].outstanding),
+            false => self.terms.outstanding.saturating_sub(*outstanding),
         }
     }
 
@@ -354,12 +371,13 @@ impl<O: Operations> Driver for Shared<O> {
 
     fn closed(&mut self, slot: Slot, lost: Lost, reports: &mut Reports) -> Result<(), Fault> {
         let line = &mut self.lines[slot.0 as usize];
-        let Line { held, sent, .. } = std::mem::replace(line, Line::new());
+        let node = line.node;
+        let Line { held, sent, .. } = std::mem::replace(line, Line::new(node));
         for flight in sent.into_iter().flatten().chain(held) {
             let Flight { token, number, label, request, is_sent, .. } = flight;
             if !is_sent {
                 reports.again.push(token);
-                self.returned.push(Drawn { number, label, request });
+                self.returned.push(Drawn { number, label, request, node });
                 continue;
             }
             let (outcome, why) = match lost {
@@ -380,11 +398,11 @@ impl<O: Operations> Driver for Shared<O> {
 
     fn route(&mut self, number: u64, _label: Label) -> Node {
         if let Some(drawn) = self.returned.iter().find(|drawn| drawn.number == number) {
-            return self.operations.node(&drawn.request);
+            return drawn.node;
         }
         match self.draw(number) {
             Ok(drawn) => {
-                let node = self.operations.node(&drawn.request);
+                let node = drawn.node;
                 self.routed[node.0 as usize].push_back(drawn);
                 node
             }
@@ -413,7 +431,10 @@ impl<O: Operations> Driver for Shared<O> {
     }
 
     fn has_stopped(&self) -> bool {
-        self.operations.has_ended() && self.lines.iter().all(|line| line.outstanding == 0)
+        let is_drained = self.routed.iter().all(VecDeque::is_empty) && self.returned.is_empty();
+        let is_over = self.operations.has_ended() && is_drained;
+        (is_over || self.operations.must_stop())
+            && self.lines.iter().all(|line| line.outstanding == 0)
     }
 }
 

@@ -16,6 +16,7 @@ struct Turns {
     next: u64,
     value: usize,
     has_ended: bool,
+    must_stop: bool,
     ended: Vec<(u64, Outcome)>,
 }
 
@@ -68,6 +69,10 @@ impl Operations for Turns {
     fn has_ended(&self) -> bool {
         self.has_ended
     }
+
+    fn must_stop(&self) -> bool {
+        self.must_stop
+    }
 }
 
 const LINGER: Nanos = Nanos(100_000);
@@ -75,8 +80,8 @@ const LINGER: Nanos = Nanos(100_000);
 /// A driver whose connections to two servers are ready.
 fn ready(outstanding: usize) -> (Shared<Turns>, Reports) {
     let terms = Terms { outstanding, users: Some(outstanding), linger: LINGER, servers: 2 };
-    let (next, value, has_ended, ended) = (0, 8, false, Vec::new());
-    let turns = Turns { is_both: |key| key % 3 == 2, next, value, has_ended, ended };
+    let (next, value, has_ended, must_stop, ended) = (0, 8, false, false, Vec::new());
+    let turns = Turns { is_both: |key| key % 3 == 2, next, value, has_ended, must_stop, ended };
     let mut driver = Shared::new(2, terms, turns);
     let mut reports = Reports::default();
     for slot in 0..2 {
@@ -282,6 +287,26 @@ fn requests_for_a_server_that_cannot_be_reached_end_with_their_label() {
     let ended = [1, 3, 5].map(|key| (key, Outcome::Connect));
     assert_eq!(driver.operations.ended, ended);
     assert!(driver.routed[1].is_empty());
+}
+
+#[test]
+fn the_last_requests_are_sent_although_nothing_follows_them() {
+    let (mut driver, mut reports) = ready(1);
+    route(&mut driver, 0..4);
+    driver.operations.has_ended = true;
+    // Two wait for each server.
+    assert_eq!((driver.room(Slot(0)), driver.room(Slot(1)), driver.has_stopped()), (1, 1, false));
+    for (serial, number) in [(1, 1), (2, 3)] {
+        start(&mut driver, 1, number, &mut reports);
+        receive(&mut driver, 1, &reply(serial, &[Status::Ok]), &mut reports);
+    }
+    assert_eq!((driver.room(Slot(0)), driver.room(Slot(1)), driver.has_stopped()), (1, 0, false));
+    start(&mut driver, 0, 0, &mut reports);
+    receive(&mut driver, 0, &reply(1, &[Status::Ok]), &mut reports);
+    assert_eq!((driver.room(Slot(0)), driver.has_stopped()), (1, false));
+    // Unless the load must end.
+    driver.operations.must_stop = true;
+    assert_eq!((driver.room(Slot(0)), driver.has_stopped()), (0, true));
 }
 
 #[test]

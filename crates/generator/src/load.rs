@@ -155,7 +155,7 @@ impl Prepared<'_> {
             seed: arguments.seed,
             slo: &arguments.slo,
             labels: &labels,
-            has_one_path: has_one_path,
+            has_one_path,
             compatibility: None,
         };
         let mut document = document::of(&context, &plan, &targets, &measurement, &judgement);

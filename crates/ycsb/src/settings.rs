@@ -4,7 +4,7 @@ use measure::{Nanos, Quantile};
 
 use crate::export::Exporter;
 use crate::measurements::{Form, Status, Terms};
-use crate::properties::{Properties, Wrong};
+use crate::properties::{CORE, Place, Properties, Value, Wrong};
 use crate::workload::Workload;
 
 #[cfg(test)]
@@ -103,6 +103,14 @@ impl Settings {
             return Err(properties.wrong("operationcount", why));
         }
         let mut warnings = Vec::new();
+        let transactions = properties.value(CORE, "dotransactions");
+        let is_run = properties.is_true("dotransactions");
+        if transactions.place != Place::Default && is_run != (phase == Phase::Run) {
+            let Value { text, place } = transactions;
+            warnings.push(format!(
+                "{place}: the property `dotransactions` is `{text}`, but the command says the phase"
+            ));
+        }
         let mut threads = properties.count("threadcount", 1..=MOST_THREADS)?;
         if let Some(operations) = operations
             && operations < u64::from(threads)

@@ -81,6 +81,8 @@ const MOST_RECORDS: u64 = 1 << 61;
 /// The longest field and scan: Java's `int`.
 const MOST_LENGTH: u32 = i32::MAX as u32;
 const MOST_PADDING: usize = 1000;
+/// The most draws for one record, on average, in a distribution that also draws what is no record.
+const MOST_DRAWS: f64 = 1e6;
 const SHARES: RangeInclusive<f64> = 0.0..=f64::MAX;
 /// The properties with the shares of the kinds, in their order.
 const PROPORTIONS: [&str; 5] = [
@@ -157,6 +159,17 @@ impl Workload {
         // The original takes twice the inserts that it expects, and one record too many.
         let insert_proportion = properties.number("insertproportion", SHARES)?;
         let expected = (operation_count as f64 * insert_proportion * 2.0) as u64;
+        let zipfian_records = insert_count.saturating_add(expected).saturating_add(1);
+        let requests = requests(properties, record_count, insert_count)?;
+        if requests == Requests::Zipfian
+            && MOST_DRAWS < zipfian_records as f64 / record_count as f64
+        {
+            let why = format!(
+                "makes {zipfian_records} records, of which {record_count} exist, so that most draws are repeated; \
+                 use more records, or fewer operations with `maxexecutiontime`"
+            );
+            return Err(properties.wrong("insertproportion", &why));
+        }
         Ok(Workload {
             table,
             record_count,
@@ -173,10 +186,10 @@ impl Workload {
             data_integrity,
             is_hashed: properties.text("insertorder") == "hashed",
             zero_padding: properties.count("zeropadding", 0..=MOST_PADDING)?,
-            requests: requests(properties, record_count, insert_count)?,
+            requests,
             scan_lengths: scan_lengths(properties, &zeta)?,
             cumulative,
-            zipfian_records: insert_count.saturating_add(expected).saturating_add(1),
+            zipfian_records,
         })
     }
 
@@ -373,9 +386,10 @@ fn requests(properties: &Properties, records: u64, inserted: u64) -> Result<Requ
             let percentile = properties.number("exponential.percentile", 0.0..=100.0)?;
             let frac = properties.number("exponential.frac", SHARES)?;
             let rate = -(1.0 - percentile / 100.0).ln() / (records as f64 * frac);
-            if !(rate.is_finite() && 0.0 < rate) {
-                let why = "makes no distribution; write a number between 0 and 100, and \
-                           `exponential.frac` above 0";
+            // Of a draw, this is about the probability that it is a record.
+            if !(rate.is_finite() && 1.0 / MOST_DRAWS < rate * records as f64) {
+                let why = "makes no distribution of these records; write a number between 0 and 100, such as \
+                           95, and a smaller `exponential.frac` above 0";
                 return Err(properties.wrong("exponential.percentile", why));
             }
             Ok(Requests::Exponential { rate })

@@ -31,6 +31,17 @@ fn threads_above_the_operations_are_reduced_with_a_warning() {
 }
 
 #[test]
+fn the_command_says_the_phase() {
+    let warnings = |phase, text: &str| settings(phase, text).unwrap().warnings;
+    assert_eq!(
+        warnings(Phase::Load, "dotransactions=true"),
+        ["w:1: the property `dotransactions` is `true`, but the command says the phase"]
+    );
+    assert_eq!(warnings(Phase::Load, "dotransactions=false"), [""; 0]);
+    assert_eq!(warnings(Phase::Load, ""), [""; 0]);
+}
+
+#[test]
 fn a_target_prints_the_intended_times_too() {
     let interval = |text: &str| settings(Phase::Load, text).unwrap().output.interval;
     assert_eq!(interval(""), Interval::Operation);

@@ -146,6 +146,8 @@ fn what_makes_no_workload_is_refused_with_the_remedy() {
         "recordcount=4\nrequestdistribution=hotspot",
         "recordcount=4\nrequestdistribution=hotspot\nhotspotdatafraction=1",
         "recordcount=4\nrequestdistribution=exponential\nexponential.percentile=100",
+        "recordcount=4\nrequestdistribution=exponential\nexponential.frac=1e9",
+        "recordcount=4\noperationcount=99000000\nrequestdistribution=zipfian\ninsertproportion=.1",
         "recordcount=4\nfieldlengthdistribution=gauss",
         "recordcount=4\nfieldlengthdistribution=histogram",
         "recordcount=4\nfieldlengthdistribution=uniform\ndataintegrity=true",
@@ -162,7 +164,9 @@ fn what_makes_no_workload_is_refused_with_the_remedy() {
         w:2: the property `requestdistribution` is `normal`; write one of: uniform, zipfian, latest, hotspot, sequential, exponential
         the property `hotspotdatafraction` makes no hot records of 4, but `hotspotopnfraction` is 0.8; correct one of them
         w:3: the property `hotspotdatafraction` makes only hot records of 4, but `hotspotopnfraction` is 0.8; correct one of them
-        w:3: the property `exponential.percentile` makes no distribution; write a number between 0 and 100, and `exponential.frac` above 0
+        w:3: the property `exponential.percentile` makes no distribution of these records; write a number between 0 and 100, such as 95, and a smaller `exponential.frac` above 0
+        the property `exponential.percentile` makes no distribution of these records; write a number between 0 and 100, such as 95, and a smaller `exponential.frac` above 0
+        w:4: the property `insertproportion` makes 19800005 records, of which 4 exist, so that most draws are repeated; use more records, or fewer operations with `maxexecutiontime`
         w:2: the property `fieldlengthdistribution` is `gauss`; write one of: constant, uniform, zipfian, histogram
         the property `fieldlengthhistogram` names `hist.txt`, which cannot be used: it does not exist
         w:3: the property `dataintegrity` needs values of constant length; remove it or `fieldlengthdistribution`

@@ -48,6 +48,23 @@ fn vectors_of_ranks() {
 }
 
 #[test]
+fn multiplications_change_hardly_any_rank() {
+    let mut random = measure::Random::new(1);
+    let mut changed = 0;
+    for _ in 0..1_000_000 {
+        let u = random.unit();
+        let base = SCRAMBLED.eta * u - SCRAMBLED.eta + 1.0;
+        let by_powf = (SCRAMBLED.items as f64 * base.powf(ALPHA)) as u64;
+        let rank = SCRAMBLED.rank(u);
+        if 1 < rank && rank != by_powf {
+            assert_eq!(rank.abs_diff(by_powf), 1, "{u}");
+            changed += 1;
+        }
+    }
+    assert!(changed <= 10, "{changed}");
+}
+
+#[test]
 fn a_rank_is_below_the_number_of_items() {
     let largest = 1.0 - f64::EPSILON / 2.0;
     for items in [1, 2, 3, 100, 1 << 40] {

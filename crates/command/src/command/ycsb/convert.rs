@@ -9,7 +9,9 @@ use console::output::{self, Exit, Failure};
 use measure::quantity;
 use ycsb::convert::Keys;
 
-/// Turn the lines of the binding `basic` into a file of keys
+#[cfg(test)]
+mod tests;
+
 #[derive(Args, Debug)]
 #[command(
     after_help = "Every line with `usertable user` and digits yields this number, as 8 bytes, the lowest first; \

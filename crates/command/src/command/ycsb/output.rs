@@ -20,6 +20,7 @@ mod tests;
 /// The places of the output, which were checked before the run.
 pub(super) struct Output<'a> {
     settings: &'a ycsb::settings::Output,
+    has_raw: bool,
     /// Raw data are added to a file, as the original does.
     raw: Option<File>,
 }
@@ -63,7 +64,7 @@ impl Output<'_> {
                 })?)
             }
         };
-        Ok(Output { settings: output, raw })
+        Ok(Output { settings: output, has_raw, raw })
     }
 
     /// Writes what the run measured: the histograms and the raw data if they were asked for, and the result.
@@ -73,7 +74,7 @@ impl Output<'_> {
         start_ms: u64,
         document: Option<Document>,
     ) -> Result<(), Failure> {
-        let Output { settings, raw } = self;
+        let Output { settings, has_raw, raw } = self;
         let measurements = &ran.measurements;
         if 0 < measurements.lost() {
             printed::error(&format!(
@@ -105,9 +106,13 @@ impl Output<'_> {
             out.flush()
         };
         match raw {
+            _ if !has_raw => {}
             Some(mut file) => is_written(rows(&mut file))?,
             // A document is alone on stdout.
-            None if document.is_some() => {}
+            None if document.is_some() => printed::error(
+                "warning: the raw data are not written beside a document; name a file with \
+                 -p measurement.raw.output_file=FILE",
+            ),
             None => is_written(rows(&mut Stream::Stdout))?,
         }
         let text = match document {

@@ -34,7 +34,83 @@ fn a_document_has_both_times_the_failures_and_the_properties() {
     let resolved = properties.resolved(&[]);
     let few: Vec<_> = resolved.into_iter().filter(|(name, _)| name.starts_with('t')).collect();
     let document = document(&ran, &names, &few);
-    expect_test::expect![[r#""#]].assert_eq(&printed::json(&document));
+    expect_test::expect![[r#"
+        {
+          "schema": "benchwright.ycsb/1",
+          "phase": "run",
+          "binding": "basic",
+          "run_time_ns": 10000000,
+          "operations": 2,
+          "operations_per_s": 200.0,
+          "interrupted": false,
+          "lost": 0,
+          "times": {
+            "READ": {
+              "ok": {
+                "service": {
+                  "count": 1,
+                  "mean_ns": 1000000,
+                  "min_ns": 1000000,
+                  "p50_ns": 1000000,
+                  "p90_ns": 1000000,
+                  "p95_ns": 1000000,
+                  "p99_ns": 1000000,
+                  "p999_ns": 1000000,
+                  "max_ns": 1000000
+                },
+                "response": {
+                  "count": 1,
+                  "mean_ns": 2000000,
+                  "min_ns": 2000000,
+                  "p50_ns": 2000000,
+                  "p90_ns": 2000000,
+                  "p95_ns": 2000000,
+                  "p99_ns": 2000000,
+                  "p999_ns": 2000000,
+                  "max_ns": 2000000
+                }
+              },
+              "failed": {
+                "FAILED": {
+                  "service": {
+                    "count": 1,
+                    "mean_ns": 5000000,
+                    "min_ns": 5000000,
+                    "p50_ns": 5000000,
+                    "p90_ns": 5000000,
+                    "p95_ns": 5000000,
+                    "p99_ns": 5000000,
+                    "p999_ns": 5000000,
+                    "max_ns": 5000000
+                  },
+                  "response": {
+                    "count": 1,
+                    "mean_ns": 10000000,
+                    "min_ns": 10000000,
+                    "p50_ns": 10000000,
+                    "p90_ns": 10000000,
+                    "p95_ns": 10000000,
+                    "p99_ns": 10000000,
+                    "p999_ns": 10000000,
+                    "max_ns": 10000000
+                  }
+                }
+              },
+              "statuses": {
+                "OK": 1,
+                "ERROR": 1
+              }
+            }
+          },
+          "properties": {
+            "table": "t",
+            "target": "0",
+            "threadcount": "1",
+            "timeseries.granularity": "1000"
+          }
+        }
+    "#]]
+    .assert_eq(&printed::json(&document));
 }
 
 #[test]

@@ -114,11 +114,13 @@ impl Redis {
         self.workload.name(record, &mut self.name);
     }
 
-    /// The fields that are read by their names; `None` if all are read without naming one.
-    fn named(&self, field: Option<u16>) -> Option<&[Vec<u8>]> {
-        match field {
+    /// The fields that an operation reads by their names; `None` if it reads all without naming one.
+    fn named(&self, operation: &Operation) -> Option<&[Vec<u8>]> {
+        match operation.read {
             Some(field) => Some(std::slice::from_ref(&self.fields[usize::from(field)])),
-            None => self.workload.names_all_fields.then_some(&self.fields),
+            // As the original, which lists all fields only for a read.
+            None => (operation.kind == Kind::Read && self.workload.names_all_fields)
+                .then_some(&self.fields),
         }
     }
 
@@ -169,7 +171,7 @@ impl Redis {
     /// True if a record has the values that belong to it.
     fn is_intact(&mut self, operation: Operation, mut values: Elements<'_>) -> bool {
         let Operation { record, read, .. } = operation;
-        let is_named = self.named(read).is_some();
+        let is_named = self.named(&operation).is_some();
         let Redis { workload, fields, value: scratch, .. } = self;
         let mut is_value = |field: u16, value: Option<Value<'_>>| match value {
             Some(Value::String(value)) => workload.is_intact(record, field, value, scratch),
@@ -232,11 +234,11 @@ impl RespWorkload for Redis {
 
     fn next(&mut self, commands: &mut Commands<'_>) -> Result<(Label, Request), Fault> {
         let operation = self.source.next()?;
-        let Operation { kind, record, length, read, write } = operation;
+        let Operation { kind, record, length, write, .. } = operation;
         let part = match kind {
             Kind::Read | Kind::ReadModifyWrite => {
                 self.name(record);
-                fetch(&self.name, self.named(read), commands);
+                fetch(&self.name, self.named(&operation), commands);
                 Part::Read
             }
             Kind::Update => {
@@ -272,7 +274,7 @@ impl RespWorkload for Redis {
             },
             Part::Names => {
                 let Value::Array(names) = reply else { return ANOTHER_TYPE };
-                let named = self.named(operation.read);
+                let named = self.named(operation);
                 *part = Part::Records;
                 for name in names {
                     let Value::String(name) = name else { return ANOTHER_TYPE };

@@ -81,7 +81,7 @@ impl Client {
 
 /// The fields of a record as HGETALL returns them, the second one first.
 fn record(name: &str) -> String {
-    let key: u64 = name.strip_prefix("user").unwrap().parse().unwrap();
+    let key = key(name);
     let mut text = "*4\r\n".to_owned();
     for field in [1, 0] {
         let value = value(key, field);
@@ -107,23 +107,41 @@ const OK: (Outcome, &str) = (Outcome::Ok, "");
 #[test]
 fn a_read_asks_for_all_fields_and_compares_them() {
     let mut client = Client::new(&[("readproportion", "1")]);
-    let command = client.start();
-    let name = command.strip_prefix("HGETALL ").unwrap().to_owned();
-    client.receive(&record(&name));
+    let name = whole(&client.start());
+    client.receive(&values(&name));
     assert_eq!(client.end(), (Outcome::Ok, "", vec![(VERIFY, Outcome::Ok)]));
     client.start();
-    client.receive("*0\r\n");
+    client.receive("*2\r\n$-1\r\n$-1\r\n");
     let absent = vec![(VERIFY, Outcome::Status)];
     assert_eq!(client.end(), (Outcome::Status, "no such record", absent));
-    let command = client.start();
-    let name = command.strip_prefix("HGETALL ").unwrap().to_owned();
-    client.receive(&record(&name).replace(":field1", ":fieldX"));
+    let name = whole(&client.start());
+    client.receive(&values(&name).replace(":field1", ":fieldX"));
     let wrong = vec![(VERIFY, Outcome::Check)];
     assert_eq!(client.end(), (Outcome::Check, "UNEXPECTED_STATE", wrong));
     // A record without one of its fields is not whole.
-    client.start();
+    let name = whole(&client.start());
+    client.receive(&format!("*2\r\n$16\r\n{}\r\n$-1\r\n", value(key(&name), 0)));
+    assert_eq!(client.end().0, Outcome::Check);
+    let mut client = Client::new(&[("readproportion", "1"), ("dataintegrity", "false")]);
+    assert!(client.start().starts_with("HGETALL user"));
     client.receive("*0\r\n");
-    client.end();
+    assert_eq!(client.end(), (Outcome::Status, "no such record", vec![]));
+}
+
+/// The name in a command that reads both fields.
+fn whole(command: &str) -> String {
+    let rest = command.strip_prefix("HMGET ").unwrap();
+    rest.strip_suffix(" field0 field1").unwrap().to_owned()
+}
+
+fn key(name: &str) -> u64 {
+    name.strip_prefix("user").unwrap().parse().unwrap()
+}
+
+/// The values of a record as HMGET returns them.
+fn values(name: &str) -> String {
+    let value = |field| format!("$16\r\n{}\r\n", value(key(name), field));
+    format!("*2\r\n{}{}", value(0), value(1))
 }
 
 const VERIFY: u16 = crate::binding::VERIFY.0;

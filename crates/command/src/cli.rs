@@ -106,7 +106,7 @@ pub(crate) fn command() -> clap::Command {
 
 /// Reads the arguments of this process, with the files that they name.
 pub(crate) fn read() -> Result<(Cli, Vec<Named>), clap::Error> {
-    read_from(std::env::args_os())
+    read_from(crate::command::ycsb::original::rewritten(std::env::args_os()))
 }
 
 fn read_from(words: impl IntoIterator<Item = OsString>) -> Result<(Cli, Vec<Named>), clap::Error> {
@@ -167,7 +167,7 @@ pub(crate) enum Command {
     Reference(Reference),
     /// Serve a key-value store to measure, or ask one what it has done
     Kv(Kv),
-    /// Load a key-value store: fill it, and measure how many operations it answers
+    /// Load a key-value store with the workloads and the words of YCSB
     Ycsb(Ycsb),
     /// Start a reference application (executes benchwright-apps from the same folder)
     App(App),

@@ -3,6 +3,7 @@
 
 mod done;
 mod plan;
+mod stores;
 
 pub mod probe;
 
@@ -11,7 +12,8 @@ use std::sync::atomic::AtomicBool;
 use anyhow::Context as _;
 use console::files;
 use console::output::{self, Exit, Failure};
-use load::measurement::Failure as NotMeasured;
+use load::Driver;
+use load::measurement::{Failure as NotMeasured, Plan};
 use load::pacing::{Offered, Pacing};
 use load::shard::Unopened;
 use load::validity::{self, Besides};
@@ -45,6 +47,9 @@ pub fn load(arguments: &Load) -> Result<Exit, Failure> {
 
 /// Makes the load. Its failures are for `secret::hidden`.
 fn make(arguments: &Load, secrets: &mut Secrets) -> Result<Exit, Failure> {
+    if let Some(file) = &arguments.ycsb {
+        return stores::load(arguments, file, secrets);
+    }
     let finding = Finding {
         addresses: &arguments.address,
         connect_to: arguments.connect_to.as_deref(),
@@ -84,71 +89,97 @@ fn make(arguments: &Load, secrets: &mut Secrets) -> Result<Exit, Failure> {
     let notices = script_set.as_ref().map_or(&[][..], ScriptSet::notices);
     let shown = notices.iter().map(|notice| secrets.redact(notice));
     shown.for_each(|notice| output::error(&format!("notice: {notice}")));
-    let mut outputs = Outputs::of(arguments, labels.clone()).map_err(question)?;
-    let stop = console::signals::interrupted();
+    let has_one_path = workload.has_one_path();
+    let prepared =
+        Prepared { arguments, secrets, targets, plan, labels, events, has_one_path, script_set };
+    prepared.carry_out(drivers)
+}
 
-    let noting = Noting::begin(arguments, events.as_ref())?;
-    let receiving = Receiving::begin(arguments, events.as_ref(), &plan)?;
-    let is_noted = noting.is_some() || receiving.is_some();
-    let ledgers = events::ledgers(is_noted, events.as_ref(), &plan);
-    let watchers = outputs.samplers(plan.cpus.len()).into_iter().zip(ledgers).collect();
-    let watching = Watching {
-        how: arguments.progress,
-        // With a pipe that says when to begin, keys have no place to come from.
-        only_lines: arguments.no_tui || arguments.start == Start::Stdin,
-        headline: headline(arguments, &targets),
-        labels: &labels,
-        interrupted: &stop,
-    };
-    let guard = script_set.as_ref().map(|set| Guard::begin(&stop, Some(set.watch())));
-    let measured = live::watch(watching, &plan, |live| match arguments.start {
-        Start::Now => load::measure(&plan, drivers, watchers, Some(live), &stop),
-        Start::Stdin => {
-            let lines = start::Lines::read();
-            let begin = || lines.await_start(&stop);
-            load::measurement::measure_from(&plan, drivers, watchers, Some(live), &stop, &begin)
+/// A load that has everything but its drivers.
+struct Prepared<'a> {
+    arguments: &'a Load,
+    secrets: &'a Secrets,
+    targets: Vec<Target>,
+    plan: Plan,
+    labels: Vec<String>,
+    events: Option<EventOptions>,
+    /// True if all requests to a target have the path of its URL.
+    has_one_path: bool,
+    script_set: Option<ScriptSet>,
+}
+
+impl Prepared<'_> {
+    /// Measures, judges and reports the load, whatever its protocol.
+    fn carry_out<D: Driver + Send>(self, drivers: Vec<D>) -> Result<Exit, Failure> {
+        let Prepared { arguments, secrets, targets, plan, labels, events, .. } = self;
+        let Prepared { has_one_path, script_set, .. } = self;
+        let mut outputs = Outputs::of(arguments, labels.clone()).map_err(question)?;
+        let stop = console::signals::interrupted();
+
+        let noting = Noting::begin(arguments, events.as_ref())?;
+        let receiving = Receiving::begin(arguments, events.as_ref(), &plan)?;
+        let is_noted = noting.is_some() || receiving.is_some();
+        let ledgers = events::ledgers(is_noted, events.as_ref(), &plan);
+        let watchers = outputs.samplers(plan.cpus.len()).into_iter().zip(ledgers).collect();
+        let watching = Watching {
+            how: arguments.progress,
+            // With a pipe that says when to begin, keys have no place to come from.
+            only_lines: arguments.no_tui || arguments.start == Start::Stdin,
+            headline: headline(arguments, &targets),
+            labels: &labels,
+            interrupted: &stop,
+        };
+        let guard = script_set.as_ref().map(|set| Guard::begin(&stop, Some(set.watch())));
+        let measured = live::watch(watching, &plan, |live| match arguments.start {
+            Start::Now => load::measure(&plan, drivers, watchers, Some(live), &stop),
+            Start::Stdin => {
+                let lines = start::Lines::read();
+                let begin = || lines.await_start(&stop);
+                load::measurement::measure_from(&plan, drivers, watchers, Some(live), &stop, &begin)
+            }
+        });
+        let measured = measured.map_err(|failure| explain(&failure, &targets, &stop))?;
+        drop(guard);
+        let measurement = measured.measurement;
+        let (samplers, ledgers): (Vec<_>, Vec<_>) = measured.watchers.into_iter().unzip();
+        let lost = outputs.finish(samplers)?;
+        let sent = Gathered::of(ledgers.into_iter().flatten());
+        let noted = noting.map(|noting| noting.finish(&sent, measurement.window)).transpose()?;
+        let delivery = receiving.map(|receiving| receiving.finish(sent, measurement.window));
+
+        let maximum_of_a_shard = known::maximum();
+        let delivery_p99 =
+            delivery.as_ref().and_then(|events| events.delivery_bounds(Quantile::P99));
+        let besides = Besides { samples_lost: lost, maximum_of_a_shard, delivery_p99 };
+        let judgement = validity::judge(&plan, &measurement, besides);
+        let context = Context {
+            arguments: results::secrets::words(&std::env::args().skip(1).collect::<Vec<_>>()),
+            seed: arguments.seed,
+            slo: &arguments.slo,
+            labels: &labels,
+            has_one_path,
+            compatibility: None,
+        };
+        let mut document = document::of(&context, &plan, &targets, &measurement, &judgement);
+        document.warnings.extend(noted.into_iter().flatten());
+        if let Some(delivery) = delivery {
+            document.findings.extend(events::findings(&delivery));
+            document.warnings.extend(events::warning(&delivery));
+            document.events = Some(delivery);
         }
-    });
-    let measured = measured.map_err(|failure| explain(&failure, &targets, &stop))?;
-    drop(guard);
-    let measurement = measured.measurement;
-    let (samplers, ledgers): (Vec<_>, Vec<_>) = measured.watchers.into_iter().unzip();
-    let lost = outputs.finish(samplers)?;
-    let sent = Gathered::of(ledgers.into_iter().flatten());
-    let noted = noting.map(|noting| noting.finish(&sent, measurement.window)).transpose()?;
-    let delivery = receiving.map(|receiving| receiving.finish(sent, measurement.window));
-
-    let maximum_of_a_shard = known::maximum();
-    let delivery_p99 = delivery.as_ref().and_then(|events| events.delivery_bounds(Quantile::P99));
-    let besides = Besides { samples_lost: lost, maximum_of_a_shard, delivery_p99 };
-    let judgement = validity::judge(&plan, &measurement, besides);
-    let context = Context {
-        arguments: results::secrets::words(&std::env::args().skip(1).collect::<Vec<_>>()),
-        seed: arguments.seed,
-        slo: &arguments.slo,
-        labels: &labels,
-        has_one_path: workload.has_one_path(),
-        compatibility: None,
-    };
-    let mut document = document::of(&context, &plan, &targets, &measurement, &judgement);
-    document.warnings.extend(noted.into_iter().flatten());
-    if let Some(delivery) = delivery {
-        document.findings.extend(events::findings(&delivery));
-        document.warnings.extend(events::warning(&delivery));
-        document.events = Some(delivery);
+        secret::hide(&mut document, secrets);
+        // A file that cannot be written does not lose the figures.
+        if !outputs.is_json() {
+            output::shown(&text::of(&document), &text::MARKS)?;
+        }
+        outputs.write(&document, &measurement)?;
+        if let Some(script_set) = script_set {
+            let _guard = Guard::begin(&stop, None);
+            done::run(&script_set, &measurement).map_err(Failure::no_answer)?;
+        }
+        drop(measured.drivers);
+        Ok(if measurement.partial { Exit::Interrupted } else { exit(&document) })
     }
-    secret::hide(&mut document, secrets);
-    // A file that cannot be written does not lose the figures.
-    if !outputs.is_json() {
-        output::shown(&text::of(&document), &text::MARKS)?;
-    }
-    outputs.write(&document, &measurement)?;
-    if let Some(script_set) = script_set {
-        let _guard = Guard::begin(&stop, None);
-        done::run(&script_set, &measurement).map_err(Failure::no_answer)?;
-    }
-    drop(measured.drivers);
-    Ok(if measurement.partial { Exit::Interrupted } else { exit(&document) })
 }
 
 /// Describes a load in one line: `http://127.0.0.1:8080/ · 32 connections`

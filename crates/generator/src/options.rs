@@ -52,7 +52,8 @@ pub struct Load {
     /// Only check the options, the script and the other files; send nothing
     #[arg(long, conflicts_with = "self_test")]
     pub(crate) dry_run: bool,
-    /// The URL to load; several URLs, 256 at most, share the rate in turn
+    /// The URL to load; several URLs, 256 at most, share the rate in turn. With --ycsb, a store:
+    /// redis://HOST:PORT or kv://HOST:PORT,HOST:PORT,…
     #[arg(value_name = "URL", required_unless_present = "self_test")]
     pub(crate) urls: Vec<String>,
     /// Open loop: the rate at which requests start, for example 5k/s, 30/m
@@ -192,6 +193,20 @@ pub struct Load {
     /// All of them: 'status=2xx body~hotel bytes>=10 header:N=V json:/pointer=V'
     #[arg(long, value_name = "RULES", conflicts_with = "script", help_heading = "What")]
     pub(crate) check: Option<String>,
+    /// Operations of a YCSB workload, from its properties file; the URL is that of a store
+    ///
+    /// Redis: redis://USER:PASSWORD@HOST:PORT/DATABASE. The key-value store: kv://HOST:PORT,HOST:PORT,…, whose servers
+    /// share the keys. The records must be there before: `benchwright ycsb load`. Rate, connections and length are those
+    /// of the load, not of the properties. The kinds of operations are the labels: READ, UPDATE, INSERT, SCAN,
+    /// READ-MODIFY-WRITE and, with dataintegrity, VERIFY
+    #[arg(long, value_name = "FILE", help_heading = "What")]
+    #[arg(conflicts_with_all = [
+        "method", "header", "header_file", "body", "body_file", "check", "mix", "data", "events", "script",
+    ])]
+    pub(crate) ycsb: Option<PathBuf>,
+    /// A property of the YCSB workload, in place of the file's; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", requires = "ycsb", help_heading = "What")]
+    pub(crate) ycsb_property: Vec<String>,
     /// Send CloudEvents 1.0, each with the number of its request as id: binary, with attributes as
     /// header fields, or structured, as JSON documents
     #[arg(long, value_enum, value_name = "binary|structured", help_heading = "What")]

@@ -106,6 +106,14 @@ pub(crate) fn resolve(
         .collect()
 }
 
+/// Finds the endpoints of a host.
+pub(crate) fn find(host: &str, port: u16, finding: &Finding<'_>) -> anyhow::Result<Vec<Endpoint>> {
+    let wanted = finding.addresses.first().map_or("first", String::as_str);
+    let addresses =
+        addresses(host, port, wanted).with_context(|| format!("finding the address of {host}"))?;
+    endpoints(&addresses, finding.sources)
+}
+
 /// Opens and closes a connection, to check that it can be made.
 pub(crate) fn connects(endpoint: &Endpoint) -> io::Result<()> {
     match &endpoint.address {

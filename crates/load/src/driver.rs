@@ -2,6 +2,8 @@
 
 pub mod http1;
 pub mod kv;
+pub mod parts;
+pub mod resp;
 pub mod tls;
 
 use std::fmt;
@@ -338,6 +340,17 @@ pub trait Driver {
         Node(0)
     }
 
+    /// Handles the end of a request that is never started, such as one for a node that cannot be
+    /// reached, and returns its label.
+    fn unsent(&mut self, _number: u64, label: Label) -> Label {
+        label
+    }
+
+    /// The number of users of a closed loop; `None` for as many as the connections have room for.
+    fn users(&self) -> Option<usize> {
+        None
+    }
+
     /// The protocol's names for TLS's ALPN, the preferred one first; empty to offer none.
     fn alpn(&self) -> &'static [&'static [u8]] {
         &[]
@@ -426,6 +439,14 @@ impl<D: Driver + ?Sized> Driver for Box<D> {
 
     fn route(&mut self, number: u64, label: Label) -> Node {
         (**self).route(number, label)
+    }
+
+    fn unsent(&mut self, number: u64, label: Label) -> Label {
+        (**self).unsent(number, label)
+    }
+
+    fn users(&self) -> Option<usize> {
+        (**self).users()
     }
 
     fn alpn(&self) -> &'static [&'static [u8]] {

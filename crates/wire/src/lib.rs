@@ -7,4 +7,5 @@
 
 pub mod http1;
 pub mod kv;
+pub mod resp;
 pub mod url;

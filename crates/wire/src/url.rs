@@ -22,6 +22,9 @@ pub struct Url {
 pub enum Scheme {
     Http,
     Https,
+    Redis,
+    /// The key-value store.
+    Kv,
 }
 
 /// The destination that a URL names.
@@ -38,6 +41,8 @@ impl Scheme {
         match self {
             Scheme::Http => "http",
             Scheme::Https => "https",
+            Scheme::Redis => "redis",
+            Scheme::Kv => "kv",
         }
     }
 
@@ -46,6 +51,8 @@ impl Scheme {
         match self {
             Scheme::Http => 80,
             Scheme::Https => 443,
+            Scheme::Redis => 6379,
+            Scheme::Kv => 7720,
         }
     }
 }
@@ -80,6 +87,21 @@ pub fn parse(url: &str) -> Result<Url, String> {
 /// Returns true for the target of a request that is a whole URL, as a proxy expects it.
 pub fn is_absolute(target: &str) -> bool {
     ["http://", "https://"].iter().any(|scheme| target.starts_with(scheme))
+}
+
+/// Parses the URL of a key-value store: `redis://user:password@host:6379/database` or `kv://host:7720`.
+pub fn store(url: &str) -> Result<Url, String> {
+    let (written, rest) = split(url)?;
+    let mut known = [Scheme::Redis, Scheme::Kv].into_iter();
+    let Some(scheme) = known.find(|scheme| written.eq_ignore_ascii_case(scheme.name())) else {
+        return Err(format!(
+            "`{}`: `{}` is not a store; write redis://HOST:PORT or kv://HOST:PORT",
+            url.escape_debug(),
+            written.escape_debug()
+        ));
+    };
+    let Parts { user_info, place, authority, target, .. } = parts(url, rest, false)?;
+    Ok(Url { scheme, user_info, place, authority, target })
 }
 
 /// The server that a URL of any scheme names.
@@ -138,7 +160,8 @@ fn usual_port(scheme: &str) -> Option<u16> {
     match scheme {
         "http" => Some(Scheme::Http.port()),
         "https" => Some(Scheme::Https.port()),
-        "redis" | "rediss" => Some(6379),
+        "redis" | "rediss" => Some(Scheme::Redis.port()),
+        "kv" => Some(Scheme::Kv.port()),
         "memcached" => Some(11211),
         _ => None,
     }
@@ -273,7 +296,7 @@ fn socket(escaped: &str) -> Result<String, String> {
 }
 
 /// Replaces escapes: `%2F` becomes `/`.
-fn unescaped(text: &str) -> Option<String> {
+pub fn unescaped(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {

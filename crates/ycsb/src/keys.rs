@@ -3,6 +3,8 @@
 use measure::Random;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use crate::zipf::SCRAMBLED;
+
 #[cfg(test)]
 mod tests;
 
@@ -32,13 +34,15 @@ impl Share {
     /// Returns true if the server has the key. The hash of a store without a seed is XXH3.
     #[inline]
     pub fn has(self, key: u64) -> bool {
-        if self.servers == 1 {
-            return true;
-        }
-        let slice = xxh3_64_with_seed(&key.to_le_bytes(), 0) >> 52;
-        let owner = ((slice + 1) * u64::from(self.servers) - 1) / Share::SLICES;
-        owner == u64::from(self.server)
+        self.servers == 1 || owner(&key.to_le_bytes(), self.servers) == self.server
     }
+}
+
+/// Returns which of so many servers has a key.
+#[inline]
+pub fn owner(key: &[u8], servers: u16) -> u16 {
+    let slice = xxh3_64_with_seed(key, 0) >> 52;
+    (((slice + 1) * u64::from(servers) - 1) / Share::SLICES) as u16
 }
 
 /// The distribution of the keys that are asked for.
@@ -55,26 +59,7 @@ impl Distribution {
     pub fn draw(self, keys: u64, random: &mut Random) -> u64 {
         match self {
             Distribution::Uniform => random.below(keys),
-            Distribution::Zipfian => key(rank(random.unit())) % keys,
+            Distribution::Zipfian => key(SCRAMBLED.rank(random.unit())) % keys,
         }
     }
-}
-
-/// Returns the rank that YCSB's algorithm (Gray et al.) draws for `u` of its 10^10 + 1 ranks.
-fn rank(u: f64) -> u64 {
-    const RANKS: f64 = 10_000_000_001.0;
-    const ZETA: f64 = 26.469_028_201_783_02;
-    const ALPHA: f64 = 99.999_999_999_999_91;
-    const ETA: f64 = 0.212_200_033_809_674_06;
-    /// 0.5 to the power of 0.99.
-    const HALF: f64 = 0.503_477_775_028_359_4;
-    let uz = u * ZETA;
-    if uz < 1.0 {
-        return 0;
-    }
-    if uz < 1.0 + HALF {
-        return 1;
-    }
-    let rank = RANKS * (ETA * u - ETA + 1.0).powf(ALPHA);
-    (rank as u64).min(RANKS as u64 - 1)
 }

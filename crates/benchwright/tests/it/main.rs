@@ -48,3 +48,4 @@ mod terminal;
 mod tls;
 mod unread;
 mod users;
+mod ycsb_servers;

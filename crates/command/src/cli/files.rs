@@ -13,7 +13,7 @@ use crate::command::init::mix_beside;
 mod tests;
 
 /// The arguments that name what a command writes. All others that are paths are read.
-const WRITTEN: [(&str, &[&str]); 10] = [
+const WRITTEN: [(&str, &[&str]); 11] = [
     ("run", &["out"]),
     ("rerun", &["out"]),
     ("capacity", &["save", "out"]),
@@ -24,6 +24,7 @@ const WRITTEN: [(&str, &[&str]); 10] = [
     ("merge", &["json", "report"]),
     ("receive", &["notes"]),
     ("reference", &["log"]),
+    ("convert", &["output"]),
 ];
 
 /// Returns the files of a command line, with what is written beside them.

@@ -16,6 +16,8 @@ use super::{
     Token,
 };
 
+pub mod shared;
+
 #[cfg(test)]
 mod tests;
 
@@ -114,15 +116,7 @@ impl<W: KvWorkload> Driver for Kv<W> {
 
     fn opened(&mut self, _slot: Slot, _opening: Opening<'_>, reports: &mut Reports) -> Next {
         let Terms { pipeline, position } = self.terms;
-        let hello = Hello {
-            versions: (VERSION, VERSION),
-            checksums: Checksums::On,
-            pipeline,
-            shard: None,
-            session: None,
-            position: Some(position),
-        };
-        encode_hello(&hello, &mut reports.wire);
+        encode_hello(&hello(pipeline, position), &mut reports.wire);
         Next::Greeting(None)
     }
 
@@ -221,6 +215,18 @@ impl<W: KvWorkload> Driver for Kv<W> {
 
     fn has_stopped(&self) -> bool {
         self.workload.has_ended() && self.lines.iter().all(|line| line.sent.is_empty())
+    }
+}
+
+/// The greeting of a client that wants a session of its own.
+fn hello(pipeline: u8, position: (u16, u16)) -> Hello {
+    Hello {
+        versions: (VERSION, VERSION),
+        checksums: Checksums::On,
+        pipeline,
+        shard: None,
+        session: None,
+        position: Some(position),
     }
 }
 

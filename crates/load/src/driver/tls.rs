@@ -192,6 +192,14 @@ impl<D: Driver> Driver for Secured<D> {
         self.inner.route(number, label)
     }
 
+    fn unsent(&mut self, number: u64, label: Label) -> Label {
+        self.inner.unsent(number, label)
+    }
+
+    fn users(&self) -> Option<usize> {
+        self.inner.users()
+    }
+
     fn alpn(&self) -> &'static [&'static [u8]] {
         self.inner.alpn()
     }

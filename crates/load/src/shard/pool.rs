@@ -256,8 +256,12 @@ impl<D: Driver> Pool<D> {
         self.driver.has_stopped()
     }
 
-    /// The number of users of a closed loop: as many requests as its connections can carry.
+    /// The number of users of a closed loop: as many requests as its connections can carry, unless the
+    /// driver has another number.
     pub(super) fn users(&self) -> usize {
+        if let Some(users) = self.driver.users() {
+            return users;
+        }
         let rooms = (0..self.slots.len() as u32).map(|slot| self.driver.room(Slot(slot)));
         rooms.fold(0, usize::saturating_add)
     }
@@ -380,7 +384,9 @@ impl<D: Driver> Pool<D> {
     pub(super) fn pop(&mut self, queue: usize) -> Option<Waiting> {
         let queue = &mut self.queues[queue];
         let returned = queue.again.pop_front().map(|due| due.waiting);
-        returned.or_else(|| queue.backlog.pop_front())
+        let mut waiting = returned.or_else(|| queue.backlog.pop_front())?;
+        waiting.label = self.driver.unsent(waiting.number, waiting.label);
+        Some(waiting)
     }
 
     /// Queues a slot by the number of requests it carries, or removes it if it has no room.

@@ -93,6 +93,7 @@ fn a_server_may_speak_any_protocol() {
         ("HTTPS://h/a?b", "https", host("h", None), 443, "HTTPS://h:443/a?b"),
         ("redis://me:p@[::1]/0", "redis", host("::1", None), 6379, "redis://me:p@[::1]:6379/0"),
         ("rediss://h:1/0", "rediss", host("h", Some(1)), 1, "rediss://h:1/0"),
+        ("kv://h", "kv", host("h", None), 7720, "kv://h:7720"),
         ("memcached://h", "memcached", host("h", None), 11211, "memcached://h:11211"),
         ("a+b-c.1://h:2/", "a+b-c.1", host("h", Some(2)), 2, "a+b-c.1://h:2/"),
     ] {
@@ -103,10 +104,23 @@ fn a_server_may_speak_any_protocol() {
 }
 
 #[test]
+fn a_store_is_one_of_those_that_can_be_loaded() {
+    let Url { scheme, user_info, place, target, .. } =
+        store("redis://me:a%2Fb@127.0.0.1:7/3").unwrap();
+    assert_eq!((scheme, user_info.as_deref()), (Scheme::Redis, Some("me:a%2Fb")));
+    let host = Destination::Host("127.0.0.1".to_owned(), Some(7));
+    assert_eq!((place, target.as_str()), (host, "/3"));
+    assert_eq!(store("KV://h").unwrap().scheme, Scheme::Kv);
+    let why = store("memcached://h").unwrap_err();
+    assert!(why.contains("write redis://HOST:PORT or kv://HOST:PORT"), "{why}");
+    assert_eq!(unescaped("a%2Fb").as_deref(), Some("a/b"));
+}
+
+#[test]
 fn a_server_that_cannot_be_parsed_is_an_error_with_the_remedy() {
     for (url, remedy) in [
-        ("kv://127.0.0.1", "`kv` has no usual one; write kv://127.0.0.1:PORT"),
-        ("kv://me@h/x", "write kv://me@h:PORT"),
+        ("nats://127.0.0.1", "`nats` has no usual one; write nats://127.0.0.1:PORT"),
+        ("nats://me@h/x", "write nats://me@h:PORT"),
         ("127.0.0.1:80", "has no scheme"),
         ("://h:1", "`` is not a valid scheme"),
         ("7z://h:1", "`7z` is not a valid scheme"),

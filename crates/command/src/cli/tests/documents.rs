@@ -1,5 +1,6 @@
 //! The commands that README, the book and the comments of experiments show are ones that the command line takes.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
@@ -7,6 +8,7 @@ use clap::error::ErrorKind;
 use expect_test::expect;
 
 use crate::cli;
+use crate::command::ycsb::original::rewritten;
 
 /// A place on a page, and a command there.
 #[derive(Debug)]
@@ -152,6 +154,9 @@ fn words(line: &str) -> Vec<String> {
 impl Shown {
     fn at(path: &str, index: usize, words: Vec<String>, is_whole: bool) -> Shown {
         let has_gap = words.iter().any(|word| word.contains('…'));
+        // As for the arguments of a process.
+        let words = rewritten(words.into_iter().map(OsString::from)).into_iter();
+        let words = words.map(|word| word.into_string().unwrap()).collect();
         Shown { place: format!("{path}:{}", index + 1), words, is_whole: is_whole && !has_gap }
     }
 

@@ -128,14 +128,14 @@ fn a_service_elsewhere_may_speak_another_protocol_to_another_generator_alone() {
     "#]],
     );
     refuses(
-        &external("kv://10.0.0.7", ""),
+        &external("nats://10.0.0.7", ""),
         EXEC,
         expect![[r#"
-        `kv://10.0.0.7`: it names no port, and `kv` has no usual one; write kv://10.0.0.7:PORT
+        `nats://10.0.0.7`: it names no port, and `nats` has no usual one; write nats://10.0.0.7:PORT
          --> my.yaml:3:18
           |
-        3 | sut: {endpoint: 'kv://10.0.0.7'}
-          |                  ^^^^^^^^^^^^^ correct it; write for example http://127.0.0.1:8080
+        3 | sut: {endpoint: 'nats://10.0.0.7'}
+          |                  ^^^^^^^^^^^^^^^ correct it; write for example http://127.0.0.1:8080
     "#]],
     );
     refuses(

@@ -1,0 +1,268 @@
+//! YCSB's phases against servers as programs: Redis of the distribution, and two servers of the key-value store.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::support::{
+    Ran, Scratch, Server, experiments, free_port, run_while, signal, tool, until,
+};
+
+/// A Redis that keeps nothing.
+struct Redis {
+    child: Child,
+    port: u16,
+    _scratch: Scratch,
+}
+
+impl Redis {
+    fn start(arguments: &[&str]) -> Redis {
+        let (port, scratch) = (free_port(), Scratch::new());
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "TERM", "--", "redis-server", "--bind", "127.0.0.1"]);
+        command.args(["--port", &port.to_string(), "--save", "", "--dir"]).arg(scratch.path());
+        let child = command.args(arguments).stdout(Stdio::null()).spawn().unwrap();
+        until("Redis listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        Redis { child, port, _scratch: scratch }
+    }
+
+    /// Sends a command of words without blanks, and returns the first line of its answer.
+    fn tell(&self, command: &str) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.write_all(format!("{command}\r\n").as_bytes()).unwrap();
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    fn count(&self, command: &str) -> u64 {
+        self.tell(command).strip_prefix(':').unwrap().parse().unwrap()
+    }
+
+    /// The calls of a command since the statistics were reset.
+    fn calls(&self, command: &str) -> u64 {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.write_all(b"INFO commandstats\r\nQUIT\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let begin = format!("cmdstat_{command}:calls=");
+        let line = text.lines().find_map(|line| line.strip_prefix(&begin));
+        line.map_or(0, |line| line.split(',').next().unwrap().parse().unwrap())
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A small form of a workload that ships.
+fn ycsb(scratch: &Scratch, phase: &str, binding: &str, workload: char, given: &[String]) -> Ran {
+    let file = experiments().join(format!("ycsb/workload{workload}"));
+    let mut command = scratch.benchwright();
+    command.args(["ycsb", phase, binding, "-P"]).arg(file).arg("--json");
+    for property in ["recordcount=300", "operationcount=600", "maxscanlength=10", "fieldcount=3"] {
+        command.args(["-p", property]);
+    }
+    command.args(["-p", "dataintegrity=true", "-threads", "7"]);
+    for property in given {
+        command.args(["-p", property]);
+    }
+    run_while(&mut command, |_| {})
+}
+
+/// The operations of a kind that were ok, by its statuses.
+fn ok(document: &Value, kind: &str) -> u64 {
+    document["times"][kind]["statuses"]["OK"].as_u64().unwrap_or(0)
+}
+
+/// Checks that nothing has failed, whatever the kind.
+fn check(ran: &Ran) -> Value {
+    assert_eq!(ran.code, 0, "{}{}", ran.stderr, ran.stdout);
+    let document = ran.json();
+    assert_eq!(document["lost"], 0);
+    for (kind, times) in document["times"].as_object().unwrap() {
+        assert!(times["failed"].as_object().unwrap().is_empty(), "{kind}: {times}");
+        let statuses = times["statuses"].as_object().unwrap();
+        assert!(statuses.keys().all(|status| status == "OK"), "{kind}: {times}");
+    }
+    document
+}
+
+#[test]
+fn redis_sees_the_operations_of_every_workload() {
+    if !tool("redis_sees_the_operations_of_every_workload", "redis-server") {
+        return;
+    }
+    let (redis, scratch) = (Redis::start(&[]), Scratch::new());
+    let port = [format!("redis.port={}", redis.port)];
+    for workload in 'a'..='f' {
+        redis.tell("FLUSHALL");
+        let loaded = check(&ycsb(&scratch, "load", "redis", workload, &port));
+        assert_eq!(ok(&loaded, "INSERT"), 300);
+        assert_eq!((redis.count("ZCARD _indices"), redis.count("DBSIZE")), (300, 301));
+        redis.tell("CONFIG RESETSTAT");
+        let document = check(&ycsb(&scratch, "run", "redis", workload, &port));
+        assert_eq!(document["operations"], 600, "{workload}");
+        let of = |kind| ok(&document, kind);
+        let (reads, inserts) = (of("READ"), of("INSERT"));
+        let calls = |command| redis.calls(command);
+        assert_eq!(calls("hmset"), of("UPDATE") + inserts, "{workload}");
+        assert_eq!(calls("zadd"), inserts, "{workload}");
+        assert_eq!(calls("zrangebyscore"), of("SCAN"), "{workload}");
+        assert_eq!(of("VERIFY"), reads, "{workload}");
+        match workload {
+            'e' => assert!(of("SCAN") <= calls("hmget") + calls("hgetall")),
+            _ => assert_eq!(calls("hmget") + calls("hgetall"), reads, "{workload}"),
+        }
+        // The index has every record, also those that were inserted meanwhile.
+        let records = 300 + inserts;
+        assert_eq!((redis.count("ZCARD _indices"), redis.count("DBSIZE")), (records, records + 1));
+    }
+}
+
+#[test]
+fn redis_with_a_password_is_used_by_whoever_knows_it() {
+    if !tool("redis_with_a_password_is_used_by_whoever_knows_it", "redis-server") {
+        return;
+    }
+    let (redis, scratch) = (Redis::start(&["--requirepass", "hidden"]), Scratch::new());
+    let port = redis.port;
+    let given =
+        |password: &str| [format!("redis.port={port}"), format!("redis.password={password}")];
+    let loaded = ycsb(&scratch, "load", "redis", 'a', &given("hidden"));
+    assert_eq!(check(&loaded)["properties"]["redis.password"], "***");
+    let refused = ycsb(&scratch, "load", "redis", 'a', &given("wrong"));
+    assert_eq!(refused.code, 3);
+    assert!(refused.stderr.contains("refuses the password (WRONGPASS)"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("redis.password"), "{}", refused.stderr);
+    drop(redis);
+    let refused = ycsb(&scratch, "run", "redis", 'a', &given("hidden"));
+    assert_eq!((refused.code, refused.stderr.contains("nobody listens there")), (3, true));
+}
+
+fn store(scratch: &Scratch) -> Server {
+    let mut command = scratch.benchwright();
+    command.args(["kv", "serve", "--ip", "127.0.0.1:0", "--storage", "none"]);
+    Server::start(command.args(["--memory", "64MiB", "--threads", "1"]))
+}
+
+fn address(server: &Server) -> &str {
+    server.url.split(' ').next().unwrap()
+}
+
+#[test]
+fn two_servers_of_the_key_value_store_share_the_records() {
+    let folders = [Scratch::new(), Scratch::new()];
+    let scratch = Scratch::new();
+    for workload in ['a', 'b', 'c', 'd', 'f'] {
+        let servers = folders.each_ref().map(store);
+        let given = [format!("kv.servers={}", servers.each_ref().map(address).join(","))];
+        let loaded = check(&ycsb(&scratch, "load", "kv", workload, &given));
+        assert_eq!(ok(&loaded, "INSERT"), 300);
+        let document = check(&ycsb(&scratch, "run", "kv", workload, &given));
+        assert_eq!(document["operations"], 600, "{workload}");
+        assert_eq!(ok(&document, "VERIFY"), ok(&document, "READ"), "{workload}");
+        // Every operation of the client is one of a server.
+        let mut reads = 0;
+        for server in &servers {
+            let mut command = scratch.benchwright();
+            let stats = run_while(command.args(["kv", "stats", address(server), "--json"]), |_| {});
+            let operations = stats.json()["total"]["operations"].clone();
+            reads += operations["READ.OK"].as_u64().unwrap_or(0);
+            let inserted = operations["UPSERT.OK"].as_u64().unwrap();
+            assert!(100 < inserted, "both have records: {operations}");
+        }
+        assert_eq!(reads, ok(&document, "READ"), "{workload}");
+    }
+    let servers = store(&folders[0]);
+    let given = [format!("kv.servers={}", address(&servers))];
+    let refused = ycsb(&scratch, "run", "kv", 'e', &given);
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("asks for scans"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_dead_server_fails_its_own_keys_only() {
+    let folders = [Scratch::new(), Scratch::new()];
+    let servers = folders.each_ref().map(store);
+    let scratch = Scratch::new();
+    let given = [format!("kv.servers={}", servers.each_ref().map(address).join(","))];
+    check(&ycsb(&scratch, "load", "kv", 'c', &given));
+    let [living, dying] = &servers;
+    let file = experiments().join("ycsb/workloadc");
+    let url = format!("kv://{},{}", address(living), address(dying));
+    let mut command = scratch.benchwright();
+    command.args([
+        "load",
+        &url,
+        "--rate",
+        "200/s",
+        "--duration",
+        "3s",
+        "-c",
+        "2",
+        "--pipeline",
+        "8",
+    ]);
+    command
+        .args(["--shards", "1", "--no-tui", "--progress", "lines", "--json", "--ycsb"])
+        .arg(file);
+    command.args(["--ycsb-property", "recordcount=300", "--ycsb-property", "fieldcount=3"]);
+    command.args(["--ycsb-property", "requestdistribution=uniform"]);
+    let ran = run_while(&mut command, |_| {
+        // In the middle of the load; when exactly does not matter.
+        crate::support::sleep(std::time::Duration::from_secs(1));
+        signal(dying.pid(), "KILL");
+    });
+    let label = &ran.json()["labels"]["READ"];
+    let outcomes = &label["outcomes"];
+    let count = |name: &str| outcomes[name].as_u64().unwrap_or(0);
+    let failed: u64 = ["connect", "reset", "write", "unfinished"].map(count).iter().sum();
+    // A half of the keys is of each server; the load has about 600 requests.
+    assert!(200 < count("ok"), "{label}");
+    assert!(20 < failed, "{label}");
+}
+
+#[test]
+fn a_load_of_a_store_has_the_kinds_of_operations_as_labels() {
+    const TEST: &str = "a_load_of_a_store_has_the_kinds_of_operations_as_labels";
+    if !tool(TEST, "redis-server") {
+        return;
+    }
+    let (redis, scratch) = (Redis::start(&[]), Scratch::new());
+    check(&ycsb(&scratch, "load", "redis", 'f', &[format!("redis.port={}", redis.port)]));
+    let url = format!("redis://127.0.0.1:{}", redis.port);
+    let load = |arguments: &[&str]| {
+        let file = experiments().join("ycsb/workloadf");
+        let mut command = scratch.benchwright();
+        command.args(["load", &url, "--ycsb"]).arg(file);
+        command.args(["--ycsb-property", "recordcount=300", "--json"]);
+        run_while(command.args(arguments), |_| {})
+    };
+    let ran = load(&["--closed", "-c", "2", "--pipeline", "4", "--requests", "500"]);
+    let document = ran.json();
+    let ok = |label: &str| document["labels"][label]["outcomes"]["ok"].as_u64().unwrap_or(0);
+    assert_eq!(document["outcomes"]["ok"], 500, "{}", ran.stderr);
+    assert_eq!(ok("READ"), 500, "the reads of read-modify-writes are among them");
+    assert_eq!(ok("UPDATE"), ok("READ-MODIFY-WRITE"));
+    assert!(100 < ok("UPDATE"));
+    // Open loop, too.
+    let ran = load(&["--rate", "100/s", "--duration", "1s", "--slo", "UPDATE.p99<=10s"]);
+    assert!(0 < ran.json()["labels"]["UPDATE"]["outcomes"]["ok"].as_u64().unwrap());
+    for (arguments, why) in [
+        (&["--closed", "--slo", "LOGIN.p99<=1s"][..], "write one of READ, UPDATE"),
+        (
+            &["--closed", "--ycsb-property", "recordcount=0"],
+            "--ycsb-property recordcount=0: the property `recordcount`",
+        ),
+        (&["--closed", "--insecure"], "--insecure is for TLS"),
+    ] {
+        let refused = load(arguments);
+        assert_eq!((refused.code, refused.stderr.contains(why)), (2, true), "{}", refused.stderr);
+    }
+}

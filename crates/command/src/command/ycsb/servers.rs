@@ -1,0 +1,126 @@
+//! The bindings of `benchwright ycsb load` and `run` to servers: the engine sends the operations.
+
+use std::net::ToSocketAddrs;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use console::output::{self as printed, Exit, Failure};
+use generator::ycsb::NotMeasured;
+use generator::ycsb::client::{self, Client, Done, Servers};
+use load::driver::resp::Login;
+use load::shard::Unopened;
+use measure::Nanos;
+use net::{Closed, Endpoint};
+use wire::url::{Scheme, host_and_port};
+use ycsb::settings::Settings;
+use ycsb::{kv, redis};
+
+use super::run::{Prepared, teller};
+
+/// The longest time of an operation of the key-value store.
+const TIMEOUT: Nanos = Nanos::from_secs(10);
+/// The operations that one connection of the key-value store can have outstanding.
+const MOST_THREADS: u32 = u16::MAX as u32;
+
+/// Sends the operations to Redis.
+pub(super) fn redis(prepared: &Prepared, stop: &AtomicBool) -> Result<Done, Failure> {
+    let server = redis::Server::of(prepared.properties).map_err(Failure::question)?;
+    let redis::Server { host, port, password, timeout } = server;
+    let server = endpoint("redis.host", &host, port)?;
+    let login = Login { user: None, password, database: 0 };
+    let place = format!("{host}:{port}");
+    let servers = Servers::Redis { server, login };
+    let remedy = format!(
+        "start Redis there, or correct redis.host, redis.port and redis.password ({place})"
+    );
+    run(prepared, servers, timeout, &remedy, stop)
+}
+
+/// Sends the operations to key-value servers.
+pub(super) fn kv(prepared: &Prepared, stop: &AtomicBool) -> Result<Done, Failure> {
+    let Prepared { properties, workload, settings, .. } = prepared;
+    let form = kv::Settings::of(properties, workload).map_err(Failure::question)?;
+    let places = kv::servers(properties).map_err(Failure::question)?;
+    let servers = places.iter().map(|place| {
+        let wrong = |why| Failure::question(format!("kv.servers: `{place}`: {why}"));
+        let (host, port) = host_and_port(place).map_err(wrong)?;
+        endpoint("kv.servers", host, port.unwrap_or(Scheme::Kv.port()))
+    });
+    let servers = Servers::Kv { servers: servers.collect::<Result<_, _>>()?, form };
+    if MOST_THREADS < settings.threads {
+        let why = format!("is over {MOST_THREADS}, the most of this binding; use several --client");
+        return Err(Failure::question(properties.wrong("threadcount", &why)));
+    }
+    let remedy = format!(
+        "start it with `benchwright kv serve`, or correct kv.servers ({})",
+        places.join(", ")
+    );
+    run(prepared, servers, TIMEOUT, &remedy, stop)
+}
+
+/// Finds the address of a host.
+fn endpoint(property: &str, host: &str, port: u16) -> Result<Endpoint, Failure> {
+    let found = (host, port).to_socket_addrs().map(|mut addresses| addresses.next());
+    let why = match found {
+        Ok(Some(address)) => return Ok(address.into()),
+        Ok(None) => "it has no address".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    Err(Failure::question(format!(
+        "{property}: `{host}`: {why}; correct the name, or write its address"
+    )))
+}
+
+fn run(
+    prepared: &Prepared,
+    servers: Servers,
+    timeout: Nanos,
+    remedy: &str,
+    stop: &AtomicBool,
+) -> Result<Done, Failure> {
+    let Prepared { arguments, properties, workload, settings } = prepared;
+    if settings.retries.limit != 0 {
+        let why = "is not supported by this binding, which repeats no insert; set it to 0, and let \
+                   core_workload_insertion_keep_going_on_error=true go on after failures";
+        return Err(Failure::question(
+            properties.wrong("core_workload_insertion_retry_limit", why),
+        ));
+    }
+    net::process::raise_open_files();
+    let client = Client {
+        workload: Arc::clone(workload),
+        settings: Settings::clone(settings),
+        servers,
+        timeout,
+        shards: arguments.shards,
+        seed: arguments.seed,
+    };
+    let done = client::run(&client, stop, &mut teller(settings));
+    let done = done.map_err(|why| explain(&why, remedy))?;
+    if done.is_overloaded {
+        printed::error(
+            "warning: the run ended early: a million operations waited for their turn; use a lower target, \
+             or more threads",
+        );
+    }
+    Ok(done)
+}
+
+fn explain(why: &NotMeasured, remedy: &str) -> Failure {
+    match why {
+        NotMeasured::Unreachable { why, .. } => {
+            let why = match why {
+                Some(Unopened::By(Closed::Refused)) => "nobody listens there",
+                Some(Unopened::Unprepared(why)) => why,
+                _ => "there is no answer",
+            };
+            Failure::no_answer(format!("a server cannot be used: {why}\n  {remedy}"))
+        }
+        NotMeasured::Fault(fault) => Failure::no_answer(fault),
+        NotMeasured::Machine(problem) => Failure::no_answer(problem),
+        NotMeasured::Interrupted => Failure {
+            exit: Exit::Interrupted,
+            error: anyhow::anyhow!("interrupted before anything was measured"),
+        },
+    }
+}

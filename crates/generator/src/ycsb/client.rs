@@ -1,0 +1,296 @@
+//! The load of `benchwright ycsb load` and `run` against servers: YCSB's operations by the engine.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread;
+use std::time::Duration;
+
+use load::driver::kv::shared;
+use load::driver::resp::{self, Login, Resp};
+use load::measurement::{Failure, Plan, Pool, measure};
+use load::observe::{Completion, Observer, StepCompletion, Window};
+use load::pacing::{Offered, Pacing, Sharing};
+use load::shard::{Ended as LoadEnded, Limits};
+use load::{Driver, Outcome};
+use measure::pace::{Distribution, Shape, Think};
+use measure::{Instant, Nanos, Rate};
+use net::{Endpoint, clock, cores};
+use ycsb::binding;
+use ycsb::drive::Ran;
+use ycsb::kv::{self, Keys, Kv};
+use ycsb::measurements::{Ended, Measurements};
+use ycsb::redis::Redis;
+use ycsb::settings::{Phase, Settings};
+use ycsb::status::State;
+use ycsb::stream::{Shared, Stream};
+use ycsb::workload::{Part, Workload};
+
+/// The operations of a client, and the servers that they are for.
+#[derive(Clone, Debug)]
+pub struct Client {
+    pub workload: Arc<Workload>,
+    pub settings: Settings,
+    pub servers: Servers,
+    /// The longest time of an operation, and of an attempt to connect.
+    pub timeout: Nanos,
+    /// The number of shards; as many as this process may use CPUs if absent.
+    pub shards: Option<u32>,
+    pub seed: u64,
+}
+
+#[derive(Clone, Debug)]
+pub enum Servers {
+    Redis {
+        server: Endpoint,
+        login: Login,
+    },
+    Kv {
+        /// The hash space is divided between them evenly, in this order.
+        servers: Vec<Endpoint>,
+        form: kv::Settings,
+    },
+}
+
+/// The operations of a client that have ended.
+#[derive(Debug)]
+pub struct Done {
+    pub ran: Ran,
+    /// True if more operations waited than the backlog has room for: the target's rate is too high.
+    pub is_overloaded: bool,
+}
+
+/// The time of a client that only a number of operations ends.
+const LONGEST: Nanos = Nanos::from_secs(30 * 24 * 3600);
+
+/// Sends the operations, and returns what became of them. `tell` gets the state at the interval of status lines.
+pub fn run(
+    client: &Client,
+    stop: &AtomicBool,
+    tell: &mut (dyn FnMut(State) + Send),
+) -> Result<Done, Failure> {
+    let plan = client.plan();
+    let streams = client.streams(plan.pools.len());
+    match &client.servers {
+        Servers::Redis { login, .. } => {
+            // Each outstanding operation has a connection of its own, as a thread of the original has.
+            let terms = resp::Terms { pipeline: 1, login: login.clone() };
+            client.measure(&plan, of_redis(&plan.pools, &streams, &terms), stop, tell)
+        }
+        Servers::Kv { servers, form } => {
+            let of = plan.pools.len();
+            let terms = (0..of).map(|shard| {
+                let outstanding = part(client.settings.threads as usize, shard, of);
+                let (users, servers) = (Some(outstanding), servers.len() as u16);
+                shared::Terms { outstanding, users, linger: form.linger, servers }
+            });
+            let terms: Vec<_> = terms.collect();
+            client.measure(&plan, of_kv(&plan.pools, &streams, form.keys, &terms), stop, tell)
+        }
+    }
+}
+
+/// Returns the share of the part with this number, of so many.
+fn part(all: usize, number: usize, of: usize) -> usize {
+    all / of + usize::from(number < all % of)
+}
+
+/// The streams of the pools of a load.
+pub(crate) struct Streams {
+    workload: Arc<Workload>,
+    phase: Phase,
+    seed: u64,
+    /// True if an insert that fails ends its stream.
+    stops_on_failure: bool,
+    pools: u32,
+    shared: Arc<Shared>,
+}
+
+impl Streams {
+    /// Makes the streams of a run of any length: the engine counts the operations of all pools together.
+    pub(crate) fn run(workload: &Arc<Workload>, seed: u64, pools: usize) -> Streams {
+        let mut workload = Arc::clone(workload);
+        Arc::make_mut(&mut workload).operation_count = 0;
+        let shared = Arc::new(Shared::new(&workload));
+        let (phase, stops_on_failure) = (Phase::Run, false);
+        Streams { workload, phase, seed, stops_on_failure, pools: pools as u32, shared }
+    }
+
+    /// Makes the stream of the pool with this number.
+    fn stream(&self, number: u32) -> Stream {
+        let part = Part { number, of: self.pools };
+        match self.phase {
+            Phase::Load => Stream::load(&self.workload, part, self.seed),
+            Phase::Run => Stream::run(&self.workload, part, self.seed, &self.shared),
+        }
+    }
+}
+
+/// Makes the driver of each pool, for Redis.
+pub(crate) fn of_redis(pools: &[Pool], streams: &Streams, terms: &resp::Terms) -> Vec<Resp<Redis>> {
+    let driver = |(number, pool): (u32, &Pool)| {
+        let binding = Redis::new(streams.stream(number), streams.stops_on_failure);
+        Resp::new(pool.connections, terms.clone(), binding)
+    };
+    (0..).zip(pools).map(driver).collect()
+}
+
+/// Makes the driver of each pool, for the key-value store; each has terms of its own.
+pub(crate) fn of_kv(
+    pools: &[Pool],
+    streams: &Streams,
+    keys: Keys,
+    terms: &[shared::Terms],
+) -> Vec<shared::Shared<Kv>> {
+    let driver = |((number, pool), terms): ((u32, &Pool), &shared::Terms)| {
+        let stream = streams.stream(number);
+        let binding = Kv::new(stream, keys, terms.servers, streams.stops_on_failure);
+        shared::Shared::new(pool.connections, *terms, binding)
+    };
+    (0..).zip(pools).zip(terms).map(driver).collect()
+}
+
+impl Client {
+    fn streams(&self, pools: usize) -> Streams {
+        let streams = Streams::run(&self.workload, self.seed, pools);
+        let Settings { phase, retries, .. } = &self.settings;
+        let stops_on_failure = *phase == Phase::Load && !retries.goes_on;
+        Streams { phase: *phase, stops_on_failure, ..streams }
+    }
+
+    fn plan(&self) -> Plan {
+        let Settings { operations, longest, threads, target, .. } = self.settings;
+        let threads = threads as usize;
+        let shards = self.shards.map_or_else(|| cores::allowed().len(), |shards| shards as usize);
+        let shards = shards.clamp(1, threads);
+        let pool = |shard| match &self.servers {
+            Servers::Redis { server, .. } => {
+                Pool { endpoints: vec![server.clone()], connections: part(threads, shard, shards) }
+            }
+            Servers::Kv { servers, .. } => {
+                Pool { endpoints: servers.clone(), connections: servers.len() }
+            }
+        };
+        let pacing = match target {
+            None => Pacing::Closed { think: Think::NONE },
+            Some(target) => {
+                let rate = Rate::per_second(target.into());
+                let shape = Shape::constant(rate.expect("a target is above 0"));
+                let load = Offered::Drawn { shape, distribution: Distribution::Constant };
+                Pacing::Open { load, sharing: Sharing::InTurn }
+            }
+        };
+        let pools = (0..shards).map(pool).collect();
+        let (timeout, connect_timeout) = (self.timeout, self.timeout);
+        Plan {
+            requests: operations,
+            drain: self.timeout,
+            limits: Limits { timeout, connect_timeout, ..Limits::default() },
+            cpus: vec![None; shards],
+            seed: self.seed,
+            ..Plan::whole(pools, pacing, longest.unwrap_or(LONGEST))
+        }
+    }
+
+    fn measure<D: Driver + Send>(
+        &self,
+        plan: &Plan,
+        drivers: Vec<D>,
+        stop: &AtomicBool,
+        tell: &mut (dyn FnMut(State) + Send),
+    ) -> Result<Done, Failure> {
+        let Settings { terms, status, operations, .. } = &self.settings;
+        let new = |_| Arc::new(Mutex::new(Measurements::new(terms.clone())));
+        let shards: Vec<Recorded> = plan.cpus.iter().map(new).collect();
+        let sum = || {
+            let mut sum = Measurements::new(terms.clone());
+            shards.iter().for_each(|shard| sum.add(&lock(shard)));
+            sum
+        };
+        let state = |elapsed| {
+            let measurements = sum();
+            let left = |all: u64| all.saturating_sub(measurements.operations);
+            State { elapsed, remaining: operations.map(left), measurements }
+        };
+        let watcher = |shard: &Recorded| Recorder { start: Instant(0), into: Arc::clone(shard) };
+        let watchers = shards.iter().map(watcher).collect();
+        let (over, is_over) = mpsc::channel::<()>();
+        let meanwhile = &mut *tell;
+        let measured = thread::scope(|scope| {
+            if let Some(interval) = *status {
+                let state = &state;
+                let interval = Duration::from_nanos(interval.0);
+                let begun = clock::now();
+                scope.spawn(move || {
+                    while is_over.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+                        meanwhile(state(clock::now() - begun));
+                    }
+                });
+            }
+            let measured = measure(plan, drivers, watchers, None, stop);
+            drop(over);
+            measured
+        })?;
+        let measurement = measured.measurement;
+        let run_time = measurement.end - measurement.start;
+        if status.is_some() {
+            tell(state(run_time));
+        }
+        let is_overloaded = measurement.ended == LoadEnded::Overloaded;
+        let is_interrupted = measurement.partial;
+        let measurements = sum();
+        Ok(Done { ran: Ran { run_time, measurements, is_interrupted }, is_overloaded })
+    }
+}
+
+/// The measurements of a shard. Nobody else wants them meanwhile, except for a status line.
+type Recorded = Arc<Mutex<Measurements>>;
+
+fn lock(shard: &Recorded) -> MutexGuard<'_, Measurements> {
+    shard.lock().expect("no thread panics while it records")
+}
+
+/// Records what becomes of each operation of a shard.
+#[derive(Debug)]
+struct Recorder {
+    start: Instant,
+    into: Recorded,
+}
+
+impl Observer for Recorder {
+    fn begin(&mut self, start: Instant, _window: Window) {
+        self.start = start;
+    }
+
+    fn step_completed(&mut self, step: &StepCompletion) {
+        let &StepCompletion { intended, label, begun, done, outcome, .. } = step;
+        let Some(name) = binding::name(label) else { return };
+        lock(&self.into).record(&Ended {
+            name,
+            status: binding::status(name, outcome, ""),
+            end: done - self.start,
+            service: done - begun,
+            response: done - intended,
+        });
+    }
+
+    fn completed(&mut self, completion: &Completion) {
+        let &Completion { intended, label, start, done, outcome, why, .. } = completion;
+        // What was not begun when the load ended is no operation of it.
+        let is_left = outcome == Outcome::Unfinished && start.is_none();
+        let Some(name) = binding::name(label).filter(|_| !is_left) else { return };
+        let mut measurements = lock(&self.into);
+        measurements.operations += 1;
+        measurements.record(&Ended {
+            name,
+            status: binding::status(name, outcome, why),
+            end: done - self.start,
+            // What was never sent took as long as it waited.
+            service: done - start.map_or(intended, |start| start.sent),
+            response: done - intended,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,280 @@
+//! A store that speaks RESP, such as Redis: commands are pipelined, and answered in their order.
+//!
+//! A request is one command or several that are written together, and ends with its last reply. A
+//! workload may write further commands when it has seen replies: the request then goes on, as a
+//! read-modify-write does. What a connection has sent when it breaks is lost, and is not sent again.
+
+use std::collections::VecDeque;
+
+use net::Closed;
+use wire::resp::{Commands, Decoder, Value, decimal, known_word};
+
+use super::parts::{Steps, Verdict};
+use super::{
+    Asked, Done, Driver, Fault, Label, Lost, Next, Opening, Outcome, Reports, Slot, Started, Token,
+};
+
+#[cfg(test)]
+mod tests;
+
+/// The source of requests, and the judge of their replies.
+pub trait RespWorkload {
+    /// The workload's notes on a request, until it ends.
+    type Request;
+
+    /// Writes one or more commands of the next request.
+    fn next(&mut self, commands: &mut Commands<'_>) -> Result<(Label, Self::Request), Fault>;
+
+    /// Judges a reply that is no error, and may write further commands of the request.
+    fn reply(
+        &mut self,
+        request: &mut Self::Request,
+        reply: Value<'_>,
+        commands: &mut Commands<'_>,
+    ) -> Verdict;
+
+    /// Handles the end of a part of a request: its commands so far are answered, and none was written
+    /// since. May report steps, and write the commands of the next part.
+    fn answered(
+        &mut self,
+        _request: &mut Self::Request,
+        _verdict: Verdict,
+        _steps: &mut Steps<'_>,
+        _commands: &mut Commands<'_>,
+    ) {
+    }
+
+    /// Handles the end of a request, answered or not.
+    fn ended(&mut self, _request: Self::Request, _outcome: Outcome) {}
+
+    /// Handles the end of the next request, which is never sent, and returns its label.
+    fn unsent(&mut self) -> Label {
+        Label::NONE
+    }
+
+    /// True if there is no further request.
+    fn has_ended(&self) -> bool {
+        false
+    }
+}
+
+/// The terms of the connections.
+#[derive(Clone, Debug, Default)]
+pub struct Terms {
+    /// The most requests of a connection that are not answered.
+    pub pipeline: usize,
+    pub login: Login,
+}
+
+/// The login of a connection, before its first request.
+#[derive(Clone, Default)]
+pub struct Login {
+    /// The user that the password is of; the store's default one if absent.
+    pub user: Option<String>,
+    pub password: Option<String>,
+    /// The number of the database; 0 is selected without a word.
+    pub database: u32,
+}
+
+impl std::fmt::Debug for Login {
+    /// Without the password.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Login { user, password, database } = self;
+        let has_password = password.is_some();
+        f.debug_struct("Login")
+            .field("user", user)
+            .field("has_password", &has_password)
+            .field("database", database)
+            .finish()
+    }
+}
+
+impl Login {
+    fn write(&self, commands: &mut Commands<'_>) {
+        if let Some(password) = &self.password {
+            commands.begin(b"AUTH", 2 + usize::from(self.user.is_some()));
+            if let Some(user) = &self.user {
+                commands.word(user.as_bytes());
+            }
+            commands.word(password.as_bytes());
+        }
+        if self.database != 0 {
+            commands.begin(b"SELECT", 2);
+            commands.word(decimal(self.database.into(), &mut [0; 20]));
+        }
+    }
+}
+
+/// The driver of a store that speaks RESP.
+#[derive(Debug)]
+pub struct Resp<W: RespWorkload> {
+    workload: W,
+    terms: Terms,
+    lines: Vec<Line<W::Request>>,
+}
+
+/// One connection.
+#[derive(Debug)]
+struct Line<R> {
+    decoder: Decoder,
+    /// The replies to the login that have not arrived.
+    greeting: u32,
+    /// The parts of requests that are not answered, in order: a request has at most one here.
+    sent: VecDeque<Sent<R>>,
+}
+
+#[derive(Debug)]
+struct Sent<R> {
+    token: Token,
+    request: R,
+    /// The replies that have not arrived.
+    left: u32,
+    has_begun: bool,
+    /// The verdict on the part that is being answered.
+    part: Verdict,
+    /// The verdict on the parts before.
+    before: Verdict,
+}
+
+impl<W: RespWorkload> Resp<W> {
+    pub fn new(slots: usize, terms: Terms, workload: W) -> Resp<W> {
+        let lines = (0..slots).map(|_| Line {
+            decoder: Decoder::default(),
+            greeting: 0,
+            sent: VecDeque::with_capacity(terms.pipeline),
+        });
+        Resp { workload, lines: lines.collect(), terms }
+    }
+}
+
+impl<W: RespWorkload> Driver for Resp<W> {
+    fn room(&self, slot: Slot) -> usize {
+        let sent = self.lines[slot.0 as usize].sent.len();
+        match self.workload.has_ended() {
+            true => 0,
+            false => self.terms.pipeline.saturating_sub(sent),
+        }
+    }
+
+    fn opened(&mut self, slot: Slot, _opening: Opening<'_>, reports: &mut Reports) -> Next {
+        let mut commands = Commands::new(&mut reports.wire);
+        self.terms.login.write(&mut commands);
+        let greeting = commands.count();
+        self.lines[slot.0 as usize].greeting = greeting;
+        if greeting == 0 { Next::Continue } else { Next::Greeting(None) }
+    }
+
+    fn start(&mut self, slot: Slot, asked: Asked, reports: &mut Reports) -> Result<Started, Fault> {
+        let mut commands = Commands::new(&mut reports.wire);
+        let (label, request) = self.workload.next(&mut commands)?;
+        let left = commands.count();
+        assert!(0 < left, "a request has a command");
+        self.lines[slot.0 as usize].sent.push_back(Sent {
+            token: asked.token,
+            request,
+            left,
+            has_begun: false,
+            part: Verdict::OK,
+            before: Verdict::OK,
+        });
+        Ok(label.into())
+    }
+
+    fn receive(&mut self, slot: Slot, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault> {
+        let Resp { workload, lines, .. } = self;
+        let Line { decoder, greeting, sent } = &mut lines[slot.0 as usize];
+        let mut next = if *greeting == 0 { Next::Continue } else { Next::Greeting(None) };
+        let mut rest = bytes;
+        loop {
+            let reply = match decoder.next(&mut rest) {
+                Ok(Some(reply)) => reply,
+                Ok(None) => return Ok(next),
+                Err(malformed) => return Ok(Next::Fail(Outcome::Malformed, malformed.as_str())),
+            };
+            if 0 < *greeting {
+                if let Value::Error(error) = reply {
+                    return Ok(Next::Fail(Outcome::Connect, refused(known_word(error))));
+                }
+                *greeting -= 1;
+                next = if *greeting == 0 { Next::Ready(None) } else { next };
+                continue;
+            }
+            let Some(first) = sent.front_mut() else { return Ok(Next::Unasked) };
+            if !std::mem::replace(&mut first.has_begun, true) {
+                reports.begun.push(first.token);
+            }
+            let mut commands = Commands::new(&mut reports.wire);
+            let verdict = match reply.error() {
+                Some(error) => Verdict::status(known_word(error)),
+                None => workload.reply(&mut first.request, reply, &mut commands),
+            };
+            first.part = first.part.or_else(verdict);
+            first.left -= 1;
+            if 0 < first.left {
+                // They would be answered after the commands of the requests behind.
+                assert_eq!(commands.count(), 0, "further commands follow the last reply");
+                continue;
+            }
+            let mut ended = sent.pop_front().expect("it is there");
+            if commands.count() == 0 {
+                let mut steps = Steps::new(ended.token, &mut reports.steps);
+                let verdict = std::mem::replace(&mut ended.part, Verdict::OK);
+                ended.before = ended.before.or_else(verdict);
+                workload.answered(&mut ended.request, verdict, &mut steps, &mut commands);
+            }
+            ended.left = commands.count();
+            if 0 < ended.left {
+                sent.push_back(ended);
+                continue;
+            }
+            let Verdict { outcome, why } = ended.before;
+            workload.ended(ended.request, outcome);
+            reports.done.push(done(ended.token, outcome, why));
+        }
+    }
+
+    fn closed(&mut self, slot: Slot, lost: Lost, reports: &mut Reports) -> Result<(), Fault> {
+        let line = &mut self.lines[slot.0 as usize];
+        (line.decoder, line.greeting) = (Decoder::default(), 0);
+        for Sent { token, request, .. } in line.sent.drain(..) {
+            let (outcome, why) = match lost {
+                Lost::TooLate(late) if late == token => (Outcome::Timeout, ""),
+                Lost::By(Closed::WhileWriting) => (Outcome::Write, ""),
+                Lost::For(outcome, why) => (outcome, why),
+                Lost::By(_) | Lost::ByUs | Lost::TooLate(_) => (Outcome::Reset, ""),
+            };
+            self.workload.ended(request, outcome);
+            reports.done.push(done(token, outcome, why));
+        }
+        Ok(())
+    }
+
+    fn unsent(&mut self, _number: u64, _label: Label) -> Label {
+        self.workload.unsent()
+    }
+
+    /// The next request may still be leaving when the reply to the one before arrives.
+    fn outlives_early_responses(&self) -> bool {
+        true
+    }
+
+    fn has_stopped(&self) -> bool {
+        self.workload.has_ended() && self.lines.iter().all(|line| line.sent.is_empty())
+    }
+}
+
+/// Explains the first word of the error that answers a login.
+fn refused(word: &'static str) -> &'static str {
+    match word {
+        "WRONGPASS" => "the server refuses the password (WRONGPASS)",
+        "NOAUTH" => "the server wants a password (NOAUTH)",
+        "NOPERM" => "the server does not permit this user to do so (NOPERM)",
+        "LOADING" => "the server still loads its data (LOADING)",
+        _ => "the server refuses AUTH or SELECT",
+    }
+}
+
+fn done(token: Token, outcome: Outcome, why: &'static str) -> Done {
+    let answers = u32::from(outcome.is_answer());
+    Done { token, outcome, status: 0, answers, bad: 0, bytes: 0, why }
+}

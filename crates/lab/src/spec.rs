@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 use results::{Metric, Secrets, regular};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use wire::url;
 
 pub use action::{Action, Check, Initialise, OncePer, Run, Wait};
 pub use change::{Change, Config, Part, Scale};
@@ -52,7 +51,7 @@ pub use sut::{
 pub use texts::Addresses;
 pub use texts::{FOLDER, LISTEN, PORT};
 pub(crate) use texts::{authority, of_step, replicas_in};
-pub use workload::{EventMode, Events, Foreign, Workload};
+pub use workload::{EventMode, Events, Foreign, Protocol, Workload};
 
 mod roles;
 
@@ -391,14 +390,13 @@ impl Resolved {
     /// Checks the URLs of a service that is not deployed. Another generator may speak any protocol.
     fn check_endpoints(&self) -> Result<(), SpecError> {
         let has_path = self.spec.workload.path().is_some_and(|path| path != "/");
-        let is_foreign = self.spec.workload.foreign().is_some();
+        let protocol = self.spec.workload.protocol();
         for (instance, written) in (1..).zip(&self.spec.sut.endpoint.0) {
             let url = self.text(written, instance);
-            let checked = match is_foreign {
-                true => url::server(&url).map(drop),
-                false => url::parse(&url).map(drop),
-            };
-            let wrong = match checked {
+            let wrong = match protocol.check(&url) {
+                Err(why) if protocol == Protocol::Store => {
+                    (why, "correct it; write for example redis://127.0.0.1:6379")
+                }
                 Err(why) => (why, "correct it; write for example http://127.0.0.1:8080"),
                 Ok(()) if has_path && url.contains('?') => (
                     "an endpoint with a query, and a workload with a path of its own".to_owned(),

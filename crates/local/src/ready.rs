@@ -121,10 +121,15 @@ fn remedy(service: &Service) -> Option<String> {
     })
 }
 
-/// Returns the server of a URL that a component printed. It must be a place on this host, since its load must
-/// reach nobody else, and of the scheme that the spec states.
-pub(super) fn check(url: &str, service: &Service) -> Result<Server, String> {
-    let server = url::server(url)?;
+/// Returns the server of what a component printed behind `ready`: its URL, or its address if the spec states the
+/// scheme; what follows them is its own. It must be a place on this host, since its load must reach nobody else,
+/// and of the scheme that the spec states.
+pub(super) fn check(printed: &str, service: &Service) -> Result<Server, String> {
+    let word = printed.split_whitespace().next().unwrap_or_default();
+    let server = match service.scheme.as_deref().filter(|_| !word.contains("://")) {
+        Some(stated) => url::server(&format!("{stated}://{word}"))?,
+        None => url::server(word)?,
+    };
     if let Some(stated) = service.scheme.as_deref().filter(|stated| *stated != server.scheme) {
         return Err(format!(
             "its `scheme` in the spec is {stated}; write scheme: {}",

@@ -7,7 +7,8 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 
 use crate::support::{
-    Ran, Scratch, Server, experiments, free_port, run_while, signal, tool, until,
+    PATIENT, Ran, Scratch, Server, experiments, free_port, journal, machine, run_patiently,
+    run_while, signal, tool, until,
 };
 
 /// A Redis that keeps nothing.
@@ -265,4 +266,28 @@ fn a_load_of_a_store_has_the_kinds_of_operations_as_labels() {
         let refused = load(arguments);
         assert_eq!((refused.code, refused.stderr.contains(why)), (2, true), "{}", refused.stderr);
     }
+}
+
+/// Guide 5: one and two servers are filled, checked and loaded.
+#[test]
+fn the_experiment_loads_all_servers_of_the_store() {
+    let _machine = machine();
+    let scratch = Scratch::new();
+    let spec = experiments().join("kv-ycsb.yaml");
+    let mut command = scratch.benchwright();
+    command.arg("run").arg(spec).args(["--profile", "ci", "--out", "out", "--json"]).args(PATIENT);
+    let out = scratch.path().join("out");
+    if run_patiently(&mut command, &out).is_ok() {
+        let entries = journal(&out);
+        for servers in ["servers=1", "servers=2"] {
+            let last = entries.iter().rfind(|entry| entry["cell"] == servers).unwrap();
+            let file = out.join(format!("trials/{}/load.json", last["trial"]));
+            let load: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+            let completed = |label: &str| load["labels"][label]["completed"].as_u64().unwrap();
+            let (read, updated) = (completed("READ"), completed("UPDATE"));
+            assert!(0 < completed("READ-MODIFY-WRITE") && 0 < updated, "{servers}: {load:#}");
+            assert!(updated < read, "{servers}: {read} and {updated}");
+        }
+    }
+    assert_eq!(scratch.remains(), [""; 0]);
 }

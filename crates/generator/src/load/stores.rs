@@ -131,6 +131,14 @@ fn target(arguments: &Load, secrets: &Secrets) -> anyhow::Result<(Target, Login)
     };
     let urls = urls.iter().map(|url| url::store(url).map_err(Error::msg));
     let urls = urls.collect::<anyhow::Result<Vec<Url>>>()?;
+    // As an experiment has it, which knows the addresses of a service and its one URL.
+    let list = arguments.address.first().filter(|list| !["all", "first"].contains(&list.as_str()));
+    let is_listed = is_kv && list.is_some();
+    ensure!(
+        !is_listed || urls.len() == 1,
+        "--address has the servers, and the URL too; write them once"
+    );
+    let servers = list.filter(|_| is_kv).map_or(urls.len(), |list| list.split(',').count());
     let mut endpoints = Vec::new();
     for url in &urls {
         let Destination::Host(host, port) = &url.place else {
@@ -138,7 +146,7 @@ fn target(arguments: &Load, secrets: &Secrets) -> anyhow::Result<(Target, Login)
         };
         let finding = Finding {
             // A server of the key-value store is one node, however many addresses its name has.
-            addresses: if is_kv { &[] } else { &arguments.address },
+            addresses: if is_kv && !is_listed { &[] } else { &arguments.address },
             connect_to: None,
             sources: &arguments.source,
         };
@@ -146,7 +154,7 @@ fn target(arguments: &Load, secrets: &Secrets) -> anyhow::Result<(Target, Login)
         endpoints.extend(target::find(host, port, &finding)?);
     }
     ensure!(
-        !is_kv || endpoints.len() == urls.len(),
+        !is_kv || endpoints.len() == servers,
         "--source has several addresses, and each server of a key-value store gets one; name one"
     );
     let Url { scheme, user_info, place, authority, target: path } =

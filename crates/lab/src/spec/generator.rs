@@ -5,7 +5,7 @@ use results::slo;
 use wire::url;
 
 use super::foreign_generator::{Values, filled, whole};
-use super::{BackendKind, Component, Foreign, HTTP, Model, Parse, Resolved};
+use super::{BackendKind, Component, Foreign, HTTP, Model, Parse, Protocol, Resolved};
 
 pub use arguments::{Arguments, Value};
 pub use options::{FRAMED, Known, Origin, PART, SECRETS, START, UNTIL_MISSED, options};
@@ -122,7 +122,11 @@ fn wanted_to_check(resolved: &Resolved) -> AskedLoad {
 /// Returns the targets, with addresses in place of those that are not known yet.
 fn targets_to_check(resolved: &Resolved) -> Vec<String> {
     let stated = resolved.spec.sut.endpoint_component().and_then(Component::scheme);
-    let usual = if resolved.spec.load.tls.is_some() { "https" } else { HTTP };
+    let usual = match resolved.spec.workload.protocol() {
+        Protocol::Store => "kv",
+        Protocol::Http | Protocol::Foreign if resolved.spec.load.tls.is_some() => "https",
+        Protocol::Http | Protocol::Foreign => HTTP,
+    };
     let scheme = stated.map_or(usual, |scheme| &**scheme);
     let url = |instance: u32| match resolved.spec.where_.backend {
         BackendKind::External => {

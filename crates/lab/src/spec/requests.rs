@@ -4,6 +4,7 @@
 use wire::url;
 
 use super::source::SpecError;
+use super::workload::Protocol;
 use super::{BackendKind, Component, HTTP, Resolved, texts};
 
 #[cfg(test)]
@@ -58,18 +59,30 @@ pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
             return Err(refused(resolved, &request, scheme));
         }
     }
-    let endpoint = sut.endpoint_component().filter(|_| elsewhere.is_empty());
-    let scheme = endpoint.and_then(|one| Some((one.name(), one.scheme()?)));
-    match scheme.filter(|(_, scheme)| ![HTTP, "https"].contains(&&***scheme)) {
-        Some((name, scheme)) if resolved.spec.workload.foreign().is_none() => {
-            let message =
-                format!("this workload sends HTTP requests, and `{name}` is at {}://", &**scheme);
-            let place = resolved.source.find("scheme:", scheme);
-            let label = "choose another endpoint, or a generator of this protocol by `exec`";
-            Err(resolved.source.error(message, place, label))
+    let protocol = resolved.spec.workload.protocol();
+    let Some(endpoint) = sut.endpoint_component().filter(|_| elsewhere.is_empty()) else {
+        return Ok(());
+    };
+    let stated = endpoint.scheme().map(|scheme| &**scheme);
+    // A program that prints no URL is at HTTP unless its scheme is stated.
+    let known = stated.or(endpoint.port().map(|_| HTTP));
+    let Some(scheme) = known.filter(|scheme| !protocol.is_at(scheme)) else { return Ok(()) };
+    let (name, sent) = (endpoint.name(), protocol.requests());
+    let message = format!("this workload sends {sent}, and `{name}` is at {scheme}://");
+    let (place, label) = match (stated, protocol) {
+        (Some(scheme), Protocol::Http) => (
+            resolved.source.find("scheme:", scheme),
+            "choose another endpoint, or a generator of this protocol by `exec`",
+        ),
+        (Some(scheme), _) => {
+            (resolved.source.find("scheme:", scheme), "choose another endpoint, or correct it")
         }
-        _ => Ok(()),
-    }
+        (None, _) => (
+            resolved.source.find("name:", name),
+            "state the protocol of this component, such as scheme: redis",
+        ),
+    };
+    Err(resolved.source.error(message, place, label))
 }
 
 impl Resolved {

@@ -8,8 +8,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use wire::http1::{check_field, check_method};
+use wire::url;
 
-use super::{Command, Parse, Texts};
+use super::{Command, HTTP, Parse, Texts};
 pub use events::{EventMode, Events};
 pub use foreign::Foreign;
 pub(crate) use script::ARGUMENTS;
@@ -19,17 +20,19 @@ mod foreign;
 mod mix;
 mod request;
 mod script;
+mod ycsb;
 
 use events::EventLoad;
 use mix::Mix;
 use request::Request;
 use script::Script;
+use ycsb::Ycsb;
 
 #[cfg(test)]
 mod tests;
 
-/// The requests that are sent: a single one that is repeated, those of a script or of a mix, events, or
-/// those of another load generator.
+/// The requests that are sent: a single one that is repeated, those of a script or of a mix, events,
+/// YCSB's operations, or the requests of another load generator.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(try_from = "Written", untagged)]
 #[schemars(!try_from)]
@@ -42,12 +45,15 @@ pub enum Workload {
     Mix(Mix),
     /// Events.
     Events(EventLoad),
+    /// YCSB's operations on a key-value store.
+    Ycsb(Ycsb),
     /// The requests of another load generator.
     Foreign(Foreign),
 }
 
 /// The kinds; where a workload has the keys of several, the first is taken for it.
-static KINDS: [KindOf; 5] = [foreign::KIND, events::KIND, script::KIND, mix::KIND, request::KIND];
+static KINDS: [KindOf; 6] =
+    [foreign::KIND, events::KIND, ycsb::KIND, script::KIND, mix::KIND, request::KIND];
 
 impl Workload {
     fn kind(&self) -> &dyn Kind {
@@ -56,6 +62,7 @@ impl Workload {
             Workload::Script(script) => script,
             Workload::Mix(mix) => mix,
             Workload::Events(events) => events,
+            Workload::Ycsb(ycsb) => ycsb,
             Workload::Foreign(foreign) => foreign,
         }
     }
@@ -63,6 +70,11 @@ impl Workload {
     /// Returns the path that is appended to the URL of the endpoint.
     pub fn path(&self) -> Option<&str> {
         self.kind().path()
+    }
+
+    /// Returns what its requests speak.
+    pub fn protocol(&self) -> Protocol {
+        self.kind().protocol()
     }
 
     /// Returns what it gives the generator, in the order of the options.
@@ -96,9 +108,51 @@ impl Default for Workload {
     }
 }
 
+/// The protocol of requests, which decides the URLs that they may be sent to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Protocol {
+    Http,
+    /// That of a key-value store, which its URL names.
+    Store,
+    /// The one of another generator, which is not known.
+    Foreign,
+}
+
+impl Protocol {
+    /// Returns true if it is spoken at URLs of this scheme.
+    pub fn is_at(self, scheme: &str) -> bool {
+        match self {
+            Protocol::Http => [HTTP, "https"].contains(&scheme),
+            Protocol::Store => ["kv", "redis"].contains(&scheme),
+            Protocol::Foreign => true,
+        }
+    }
+
+    /// Fails for what is not a URL of a target, with the remedy.
+    pub fn check(self, url: &str) -> Result<(), String> {
+        match self {
+            Protocol::Http => url::parse(url).map(drop),
+            Protocol::Store => url::store(url).map(drop),
+            Protocol::Foreign => url::server(url).map(drop),
+        }
+    }
+
+    /// Returns the requests in words: `HTTP requests`
+    pub fn requests(self) -> &'static str {
+        match self {
+            Protocol::Http => "HTTP requests",
+            Protocol::Store => "operations to kv:// or redis://",
+            Protocol::Foreign => "requests of another generator",
+        }
+    }
+}
+
 /// The words of each kind about itself.
 trait Kind {
     fn path(&self) -> Option<&str>;
+    fn protocol(&self) -> Protocol {
+        Protocol::Http
+    }
     fn set(&self) -> Vec<Set<'_>>;
     fn describe(&self) -> String;
 }
@@ -161,6 +215,8 @@ pub enum Given<'a> {
     Text(&'a str),
     /// The value of a header field, a text too.
     Field(&'a str, &'a str),
+    /// The value of a property, a name too.
+    Property(&'a str, &'a str),
     /// A text that may have variables.
     Name(&'a str),
     /// The path of a file, a name too; it is relative to the folder of the spec.
@@ -173,16 +229,18 @@ impl<'a> Given<'a> {
     /// Returns the text as it is written, if it may have variables.
     pub fn text(&self) -> Option<&'a str> {
         match self {
-            Given::Text(text) | Given::Field(_, text) | Given::Name(text) | Given::File(text) => {
-                Some(text)
-            }
+            Given::Text(text)
+            | Given::Field(_, text)
+            | Given::Property(_, text)
+            | Given::Name(text)
+            | Given::File(text) => Some(text),
             Given::Plain(_) => None,
         }
     }
 
     /// Returns true if a secret in it would be shown.
     pub fn is_name(&self) -> bool {
-        matches!(self, Given::Name(_) | Given::File(_))
+        matches!(self, Given::Name(_) | Given::File(_) | Given::Property(..))
     }
 }
 
@@ -266,6 +324,9 @@ struct Written {
     body: Option<String>,
     body_file: Option<String>,
     events: Option<Events>,
+    ycsb: Option<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    properties: BTreeMap<String, String>,
     exec: Option<Command>,
     parse: Option<Parse>,
 }
@@ -280,8 +341,8 @@ impl TryFrom<Written> for Workload {
         let is_of = |kind: &&KindOf| kind.keys.iter().any(|key| fields.contains_key(*key));
         let Some(kind) = KINDS.iter().find(is_of) else {
             return Err("a workload is `script: file.lua`, `mix: file.jsonl`, `get: /path`, a \
-                        `method` with its `path`, `events: {…}`, or `exec: [wrk, …]` with \
-                        `parse: wrk`"
+                        `method` with its `path`, `events: {…}`, `ycsb: FILE`, or \
+                        `exec: [wrk, …]` with `parse: wrk`"
                 .to_owned());
         };
         match fields.keys().find(|field| !kind.fields.contains(&field.as_str())) {

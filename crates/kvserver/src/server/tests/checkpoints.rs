@@ -32,7 +32,23 @@ fn wait_for(server: &Server, version: u64) {
     // What is not needed any more is removed, too.
     while server.store().durable() < version || server.store().is_checkpointing() {
         assert!(clock::now() < end, "{:?}", server.store().failure());
-        std::thread::yield_now();
+        rest();
+    }
+}
+
+/// Leaves the CPU to the server.
+fn rest() {
+    clock::sleep_until(clock::now() + Nanos::from_millis(2));
+}
+
+/// Ends clients that go on until this is set, also if the test fails.
+struct Over(AtomicBool);
+
+struct End<'a>(&'a Over);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -152,33 +168,36 @@ fn clients_of_a_killed_server_lose_and_repeat_no_addition() {
     const CLIENTS: u64 = 4;
     let folder = tempfile::tempdir().unwrap();
     let server = serve_from(folder.path(), 2);
-    let is_over = AtomicBool::new(false);
+    let over = Over(AtomicBool::new(false));
     // Each client keeps what it has sent, of which the first operation has the serial 1.
     let (copied, sent) = std::thread::scope(|scope| {
         let clients: Vec<_> = (0..CLIENTS)
             .map(|number| {
-                let (server, is_over) = (&server, &is_over);
+                let (server, over) = (&server, &over);
                 scope.spawn(move || {
                     let mut client = Client::greet(server, &HELLO);
                     let mut sent = Vec::new();
-                    while !is_over.load(Ordering::Relaxed) {
+                    while !over.0.load(Ordering::Relaxed) {
                         // More keys than the memory has.
                         let first = sent.len() as u64 * 7919 + number;
                         let keys: Vec<_> = (0..300).map(|at| (first + at * 31) % 60_000).collect();
                         sent.extend_from_slice(&keys);
                         add(&mut client, &keys);
+                        // The disk need not be fast: each checkpoint has to write what was added.
+                        rest();
                     }
                     (client.session, sent)
                 })
             })
             .collect();
+        let end = End(&over);
         for version in 1..=8 {
             clock::sleep_until(clock::now() + Nanos::from_millis(40));
             server.checkpoint();
             wait_for(&server, version);
         }
         let copied = copy(folder.path());
-        is_over.store(true, Ordering::Relaxed);
+        drop(end);
         let sent: Vec<_> = clients.into_iter().map(|client| client.join().unwrap()).collect();
         (copied, sent)
     });

@@ -250,6 +250,9 @@ impl<'a> Asked<'a> {
             Given::Field(name, text) => {
                 Value::Text(format!("{name}: {}", self.resolved.text(text, 1)))
             }
+            Given::Property(name, text) => {
+                Value::Text(format!("{name}={}", self.resolved.text(text, 1)))
+            }
             Given::File(path) => Value::File(self.resolved.path(path)),
             Given::Plain(text) => Value::Text(text),
         };

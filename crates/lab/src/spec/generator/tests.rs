@@ -112,6 +112,8 @@ const CLOSED: &str = "load={model: closed, rate: null, arrivals: null}";
 const TRACE: &str = "load={rate: null, arrivals: null, trace: Cargo.toml}";
 const MIX: &str = "workload={get: null, mix: Cargo.toml}";
 const SCRIPT: &str = "workload={get: null, script: Cargo.toml}";
+const YCSB: &str = "workload={get: null, ycsb: Cargo.toml}";
+const STORE: &str = "sut.endpoint='redis://a:1/'";
 const RECEIVED: &str = "workload={get: null, events: {receive: '127.0.0.1:9'}}";
 
 /// The setting of each field, in the order of the options.
@@ -168,6 +170,12 @@ const REACHING: &[Reaching] = &[
     ("workload.data", &[MIX, "workload.data=Cargo.toml"], "--data FOLDER/Cargo.toml"),
     ("workload.script", &[SCRIPT], "--script FOLDER/Cargo.toml"),
     ("workload.args", &[SCRIPT, "workload.args=[a, '7']"], "-- a 7"),
+    ("workload.ycsb", &[STORE, YCSB], "--ycsb FOLDER/Cargo.toml"),
+    (
+        "workload.properties",
+        &[STORE, YCSB, "workload.properties={table: '${vars.name}'}", "vars.name=t"],
+        "--ycsb-property table=t",
+    ),
     (
         "workload.events",
         &["workload={get: null, events: {mode: structured}}"],

@@ -14,6 +14,9 @@ fn read(sut: &str, workload: &str) -> Result<Resolved, SpecError> {
 const EXEC: &str = "exec: [redis-benchmark, -h, '${host}', -p, '${port}', '${duration_s}'], \
                     parse: {regex: {requests: '(\\d+) requests', failed: '(\\d+) failed'}}";
 
+/// A load of a store, by a file that is there.
+const YCSB: &str = "ycsb: Cargo.toml";
+
 /// A store that is not HTTP, in front of it a web server, with this field of the system.
 fn shop(store: &str, field: &str) -> String {
     format!(
@@ -92,7 +95,7 @@ fn a_component_of_another_scheme_gets_no_request() {
 }
 
 #[test]
-fn a_load_of_our_generator_is_http() {
+fn a_load_of_our_generator_goes_where_its_protocol_is_spoken() {
     refuses(
         &shop("", "  endpoint: store\n"),
         "get: /",
@@ -104,6 +107,19 @@ fn a_load_of_our_generator_is_http() {
           |                                                                               ^^^^^ choose another endpoint, or a generator of this protocol by `exec`
     "#]],
     );
+    let no_scheme = shop("", "  endpoint: store\n").replace(", scheme: redis", "");
+    refuses(
+        &no_scheme,
+        YCSB,
+        expect![[r#"
+        this workload sends operations to kv:// or redis://, and `store` is at http://
+         --> my.yaml:4:23
+          |
+        4 |     - process: {name: store, command: [store, "${port}"], port: auto}
+          |                       ^^^^^ state the protocol of this component, such as scheme: redis
+    "#]],
+    );
+    read(&shop("", "  endpoint: store\n"), YCSB).unwrap();
     let https = shop("", "").replace("scheme: redis", "scheme: https");
     read(&(https + "  endpoint: store\n"), "get: /").unwrap();
 }
@@ -114,6 +130,19 @@ fn a_service_elsewhere_may_speak_another_protocol_to_another_generator_alone() {
         format!("where: {{backend: external}}\nsut: {{endpoint: '{url}'{more}}}\n")
     };
     read(&external("redis://10.0.0.7/0", ""), EXEC).unwrap();
+    read(&external("redis://10.0.0.7/0", ""), YCSB).unwrap();
+    read(&external("kv://10.0.0.7:7720", ""), YCSB).unwrap();
+    refuses(
+        &external("http://10.0.0.7/", ""),
+        YCSB,
+        expect![[r#"
+        `http://10.0.0.7/`: `http` is not a store; write redis://HOST:PORT or kv://HOST:PORT
+         --> my.yaml:3:18
+          |
+        3 | sut: {endpoint: 'http://10.0.0.7/'}
+          |                  ^^^^^^^^^^^^^^^^ correct it; write for example redis://127.0.0.1:6379
+    "#]],
+    );
     let reset = "reset: {between: trials, steps: [run: {command: [redis-cli, flushall]}]}\n";
     read(&(external("redis://10.0.0.7/0", "") + reset), EXEC).unwrap();
     refuses(

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Kind, KindOf, Set, Workload};
+use super::{Kind, KindOf, Protocol, Set, Workload};
 use crate::spec::{Command, Parse};
 
 /// The requests of another load generator, which makes the load in place of ours.
@@ -47,6 +47,10 @@ pub(super) const KIND: KindOf = KindOf {
 impl Kind for Foreign {
     fn path(&self) -> Option<&str> {
         self.path.as_deref()
+    }
+
+    fn protocol(&self) -> Protocol {
+        Protocol::Foreign
     }
 
     fn set(&self) -> Vec<Set<'_>> {

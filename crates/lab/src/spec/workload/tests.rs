@@ -19,6 +19,7 @@ fn all_fields_are_written_as_they_are_read() {
         "path: /in, events: {mode: structured, type: a.b, size: 2KiB, receive: '127.0.0.1:9', \
          within: 2s, refuse: '503:2'}",
         "events: {}",
+        &format!("ycsb: {file}, properties: {{recordcount: '1000', table: t}}"),
     ] {
         let text = spec("").replace("get: /", workload);
         let resolved = read(&text, None, &[]).unwrap();
@@ -53,7 +54,7 @@ fn a_workload_is_one_of_its_kinds() {
     refuses(
         "method: POST",
         expect![[r#"
-            a workload is `script: file.lua`, `mix: file.jsonl`, `get: /path`, a `method` with its `path`, `events: {…}`, or `exec: [wrk, …]` with `parse: wrk`
+            a workload is `script: file.lua`, `mix: file.jsonl`, `get: /path`, a `method` with its `path`, `events: {…}`, `ycsb: FILE`, or `exec: [wrk, …]` with `parse: wrk`
              --> my.yaml:4:11
               |
             4 | workload: {method: POST}

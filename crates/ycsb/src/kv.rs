@@ -7,7 +7,7 @@ use load::driver::kv::shared::{Batch, Operations, Then};
 use load::driver::parts::{Steps, Verdict};
 use load::{Label, Node, Outcome};
 use measure::Nanos;
-use wire::kv::{Answer, Item, MOST_VALUE_BYTES, Opcode, Status};
+use wire::kv::{Answer, Item, MOST_KEY_BYTES, MOST_SCANNED, MOST_VALUE_BYTES, Opcode, Status};
 
 use crate::binding::{ABSENT, Source, WRONG, label, read_ended};
 use crate::keys::owner;
@@ -24,6 +24,8 @@ pub const PROPERTIES: &[Known] =
 
 /// The bytes before the value of a field, which are its length.
 const LENGTH: usize = 2;
+/// The bytes before each record in the result of a scan: the lengths of its key and value.
+const HEAD: usize = 8;
 
 /// The form of what is sent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -79,10 +81,10 @@ impl Settings {
 
 /// Checks that the store can do what the workload asks for.
 fn check(properties: &Properties, workload: &Workload) -> Result<(), Wrong> {
-    if workload.has(Kind::Scan) {
-        let why = "asks for scans, which the key-value store does not offer on the wire yet; use the \
-                   binding redis, or a workload without scans";
-        return Err(properties.wrong("scanproportion", why));
+    if workload.has(Kind::Scan) && MOST_SCANNED < workload.scan_lengths.most() {
+        return Err(
+            properties.wrong("maxscanlength", "is over 10000, the longest scan of this store")
+        );
     }
     let length = workload.field_lengths.most();
     if u64::from(u16::MAX) < length.into() {
@@ -102,6 +104,20 @@ fn slot(workload: &Workload) -> usize {
     LENGTH + workload.field_lengths.most() as usize
 }
 
+/// Returns the number of records in the result of a scan, and the last key; `None` if it is none.
+fn scanned(mut bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let (mut count, mut last) = (0, &[][..]);
+    while !bytes.is_empty() {
+        let (head, rest) = bytes.split_at_checked(HEAD)?;
+        let key = usize::from(u16::from_le_bytes([head[0], head[1]]));
+        let value = u32::from_le_bytes([head[4], head[5], head[6], head[7]]) as usize;
+        last = rest.get(..key)?;
+        bytes = bytes.get((HEAD + key + value).next_multiple_of(8)..)?;
+        count += 1;
+    }
+    Some((count, last))
+}
+
 /// The operations of one shard.
 #[derive(Debug)]
 pub struct Kv {
@@ -114,11 +130,24 @@ pub struct Kv {
 }
 
 /// An operation in progress.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Request {
     operation: Operation,
     /// True if its next operation, or the one that is awaited, writes.
     writes: bool,
+    /// The records that a scan still wants.
+    wanted: u32,
+    /// The number of servers that it has gone on to.
+    hops: u16,
+    /// The last key of its part before this one, on the same server.
+    behind: Option<Box<[u8]>>,
+}
+
+impl Request {
+    fn new(operation: Operation) -> Request {
+        let writes = matches!(operation.kind, Kind::Update | Kind::Insert);
+        Request { operation, writes, wanted: operation.length, hops: 0, behind: None }
+    }
 }
 
 impl Kv {
@@ -168,6 +197,34 @@ impl Kv {
             })
     }
 
+    /// Counts the records of a part of a scan. What is missing is behind them, if the answer was too long for all
+    /// of them, or on the server of the next hashes.
+    fn scanned(&mut self, request: &mut Request, answer: Answer<'_>) -> (Verdict, Then) {
+        if answer.status != Status::Ok {
+            return (Verdict::status(answer.status.name()), Then::End);
+        }
+        let Some((count, last)) = scanned(answer.value) else {
+            return (Verdict::check(WRONG), Then::End);
+        };
+        request.wanted = request.wanted.saturating_sub(count);
+        if request.wanted == 0 {
+            return (Verdict::OK, Then::End);
+        }
+        let longest =
+            HEAD + MOST_KEY_BYTES + slot(&self.workload) * usize::from(self.workload.fields);
+        if count != 0 && MOST_VALUE_BYTES < answer.value.len() + longest.next_multiple_of(8) {
+            request.behind = Some(last.into());
+            return (Verdict::OK, Then::GoOn);
+        }
+        self.key(request.operation.record);
+        let next = owner(&self.key, self.servers) + request.hops + 1;
+        if next == self.servers {
+            return (Verdict::OK, Then::End);
+        }
+        (request.hops, request.behind) = (request.hops + 1, None);
+        (Verdict::OK, Then::GoTo(Node(next.into())))
+    }
+
     /// Judges a record that was read.
     fn found(&mut self, operation: Operation, answer: Answer<'_>) -> Verdict {
         match answer.status {
@@ -185,8 +242,7 @@ impl Operations for Kv {
 
     fn next(&mut self) -> Result<(Label, Request), Fault> {
         let operation = self.source.next()?;
-        let writes = matches!(operation.kind, Kind::Update | Kind::Insert);
-        Ok((label(operation.kind), Request { operation, writes }))
+        Ok((label(operation.kind), Request::new(operation)))
     }
 
     fn node(&mut self, request: &Request) -> Node {
@@ -195,8 +251,15 @@ impl Operations for Kv {
     }
 
     fn write(&mut self, request: &Request, batch: &mut Batch<'_>) {
-        let &Request { operation: Operation { kind, record, read, write, .. }, writes } = request;
+        let Request { operation: Operation { kind, record, read, write, .. }, writes, .. } =
+            *request;
         self.key(record);
+        if kind == Kind::Scan {
+            let (key, offset) =
+                request.behind.as_deref().map_or((&self.key[..], 0), |key| (key, 1));
+            let (opcode, length) = (Opcode::Scan, request.wanted);
+            return batch.push(&Item { opcode, offset, length, key, value: &[] });
+        }
         let slot = slot(&self.workload);
         let offset = |field: u16| (usize::from(field) * slot) as u32;
         self.value.clear();
@@ -221,7 +284,10 @@ impl Operations for Kv {
         answer: Answer<'_>,
         steps: &mut Steps<'_>,
     ) -> (Verdict, Then) {
-        let Request { operation, writes } = *request;
+        let Request { operation, writes, .. } = *request;
+        if operation.kind == Kind::Scan {
+            return self.scanned(request, answer);
+        }
         let is_modified = operation.kind == Kind::ReadModifyWrite;
         if writes {
             let verdict = match answer.status {

@@ -35,7 +35,7 @@ pub struct Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    pub(super) fn new(token: Token, reported: &'a mut Vec<Step>) -> Steps<'a> {
+    pub fn new(token: Token, reported: &'a mut Vec<Step>) -> Steps<'a> {
         Steps { token, reported }
     }
 

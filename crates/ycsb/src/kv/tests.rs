@@ -228,7 +228,7 @@ fn keys_are_names_or_numbers_and_each_has_a_server() {
     let mut counts = [[0; 3]; 2];
     for record in 0..3000 {
         let operation = Operation { kind: Kind::Read, record, length: 0, read: None, write: None };
-        let request = Request { operation, writes: false };
+        let request = Request::new(operation);
         for (binding, counts) in [&mut names, &mut integers].into_iter().zip(&mut counts) {
             counts[binding.node(&request).0 as usize] += 1;
         }
@@ -239,10 +239,61 @@ fn keys_are_names_or_numbers_and_each_has_a_server() {
     assert!(counts.iter().flatten().all(|count| (850..1150).contains(count)), "{counts:?}");
 }
 
+/// Appends a record as the result of a scan has it.
+fn record(key: &str, value: usize) -> Vec<u8> {
+    let mut bytes = (key.len() as u16).to_le_bytes().to_vec();
+    bytes.extend_from_slice(&[0; 2]);
+    bytes.extend_from_slice(&(value as u32).to_le_bytes());
+    bytes.extend_from_slice(key.as_bytes());
+    bytes.resize((bytes.len() + value).next_multiple_of(8), 7);
+    bytes
+}
+
+#[test]
+fn a_scan_goes_on_where_the_next_records_are() {
+    let lengths = [("minscanlength", "4"), ("maxscanlength", "4")];
+    let given = [&[("scanproportion", "1")], &lengths[..]].concat();
+    let workload = Arc::new(workload(&properties(&given)));
+    let shared = Arc::new(Shared::new(&workload));
+    let stream = Stream::run(&workload, Part::WHOLE, 1, &shared);
+    let mut kv = Kv::new(stream, Keys::Names, 3, false);
+    let mut begun_at = [false; 3];
+    for _ in 0..50 {
+        let (label, mut request) = kv.next().unwrap();
+        assert_eq!((label, request.wanted), (crate::binding::label(Kind::Scan), 4));
+        let first = kv.node(&request).0;
+        begun_at[first as usize] = true;
+        let mut steps = Vec::new();
+        let mut answered = |kv: &mut Kv, request: &mut Request, value: &[u8]| {
+            let answer = Answer { status: Status::Ok, value };
+            kv.answered(request, answer, &mut Steps::new(Token(1), &mut steps))
+        };
+        // As much as one answer has: the rest is on the same server.
+        let long = record("user5", MOST_VALUE_BYTES - 100);
+        assert_eq!(answered(&mut kv, &mut request, &long), (Verdict::OK, Then::GoOn));
+        assert_eq!((request.wanted, request.behind.as_deref()), (3, Some(&b"user5"[..])));
+        let two = [record("user6", 3), record("user7", 40)].concat();
+        let mut then = answered(&mut kv, &mut request, &two).1;
+        for next in first + 1..3 {
+            assert_eq!((then, request.wanted), (Then::GoTo(Node(next)), 1));
+            assert_eq!(request.behind, None);
+            then = answered(&mut kv, &mut request, &[]).1;
+        }
+        // Behind the last server there are no further records.
+        assert_eq!(then, Then::End);
+        let (_, mut request) = kv.next().unwrap();
+        let four = ["a", "b", "c", "d"].map(|key| record(key, 1)).concat();
+        assert_eq!(answered(&mut kv, &mut request, &four), (Verdict::OK, Then::End));
+        let (verdict, then) = answered(&mut kv, &mut request, &four[1..]);
+        assert_eq!((verdict.outcome, then), (Outcome::Check, Then::End), "no result of a scan");
+    }
+    assert_eq!(begun_at, [true; 3]);
+}
+
 #[test]
 fn what_the_store_cannot_do_is_refused_with_the_property() {
     for (given, why) in [
-        (("scanproportion", "0.5"), "-p: the property `scanproportion` asks for scans"),
+        (("maxscanlength", "10001"), "-p: the property `maxscanlength` is over 10000"),
         (("fieldlength", "65536"), "-p: the property `fieldlength` is over 65535"),
         (("fieldcount", "65000"), "-p: the property `fieldcount` makes records over 1 MiB"),
         (
@@ -252,7 +303,7 @@ fn what_the_store_cannot_do_is_refused_with_the_property() {
         (("kv.linger", "1"), "-p: the property `kv.linger` is not a time; write for example 100us"),
         (("kv.rmw", "add"), "-p: the property `kv.rmw` is not supported"),
     ] {
-        let properties = properties(&[("readproportion", "1"), given]);
+        let properties = properties(&[("scanproportion", "1"), given]);
         let refusal = Settings::of(&properties, &workload(&properties)).unwrap_err().to_string();
         assert!(refusal.starts_with(why), "{refusal}");
     }

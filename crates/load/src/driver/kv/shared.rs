@@ -16,7 +16,8 @@ use wire::kv::{
 use super::{done, hello, refused};
 use crate::driver::parts::{Steps, Verdict};
 use crate::driver::{
-    Asked, Driver, Fault, Label, Lost, Next, Node, Opening, Outcome, Reports, Slot, Started, Token,
+    Asked, Driver, Fault, Label, Lost, Next, Node, Opening, Outcome, Redirect, Reports, Slot,
+    Started, Token,
 };
 
 #[cfg(test)]
@@ -65,8 +66,10 @@ pub trait Operations {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Then {
     End,
-    /// A further operation of the same request, on the same key.
+    /// A further operation of the same request, on the same server.
     GoOn,
+    /// A further operation of the same request, on another server.
+    GoTo(Node),
 }
 
 /// The batch that is being made.
@@ -105,7 +108,8 @@ pub struct Shared<O: Operations> {
     lines: Vec<Line<O::Request>>,
     /// The requests that wait for a connection to their server, in the order of their numbers.
     routed: Vec<VecDeque<Drawn<O::Request>>>,
-    /// The requests that were held when their connection broke, and are sent again.
+    /// The requests that are sent again: those that were held when their connection broke, and those that go on at
+    /// another server.
     returned: Vec<Drawn<O::Request>>,
     /// The reason why no request could be drawn, for the next start.
     fault: Option<Fault>,
@@ -307,7 +311,7 @@ impl<O: Operations> Driver for Shared<O> {
     }
 
     fn receive(&mut self, slot: Slot, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault> {
-        let Shared { operations, lines, .. } = self;
+        let Shared { operations, lines, returned, .. } = self;
         let line = &mut lines[slot.0 as usize];
         let mut next = if line.is_ready { Next::Continue } else { Next::Greeting(None) };
         // Frames borrow the decoder; what they are noted in is the rest of the line.
@@ -340,14 +344,14 @@ impl<O: Operations> Driver for Shared<O> {
                             line.unanswered += count as u64;
                             let answers = (serial..).zip(answers);
                             answers.into_iter().try_for_each(|(serial, answer)| {
-                                line.note(operations, serial, answer, reports)
+                                line.note(operations, serial, answer, reports, returned)
                             })
                         }
                         _ => Err("a reply to another batch"),
                     }
                 }
                 Body::Completions(mut completions) => completions.try_for_each(|completion| {
-                    line.note(operations, completion.serial, completion.answer, reports)
+                    line.note(operations, completion.serial, completion.answer, reports, returned)
                 }),
                 Body::Durable(_) => Ok(()),
                 Body::Error(error) => {
@@ -453,6 +457,7 @@ impl<R> Line<R> {
         serial: u64,
         answer: Answer<'_>,
         reports: &mut Reports,
+        returned: &mut Vec<Drawn<R>>,
     ) -> Result<(), &'static str> {
         let place = serial.checked_sub(self.first).filter(|_| serial < self.unanswered);
         let place = place.and_then(|place| self.sent.get_mut(place as usize));
@@ -478,8 +483,14 @@ impl<R> Line<R> {
             self.held.push(flight);
             return Ok(());
         }
-        let Flight { token, request, verdict: Verdict { outcome, why }, .. } = flight;
         self.outstanding -= 1;
+        let Flight { token, number, label, request, verdict: Verdict { outcome, why }, .. } =
+            flight;
+        if let Then::GoTo(to) = then {
+            reports.redirected.push(Redirect { token, to });
+            returned.push(Drawn { number, label, request, node: to });
+            return Ok(());
+        }
         operations.ended(request, outcome);
         reports.done.push(done(token, outcome, why));
         Ok(())

@@ -52,8 +52,9 @@ pub struct Load {
     /// Only check the options, the script and the other files; send nothing
     #[arg(long, conflicts_with = "self_test")]
     pub(crate) dry_run: bool,
-    /// The URL to load; several URLs, 256 at most, share the rate in turn. With --ycsb, a store:
-    /// redis://HOST:PORT or kv://HOST:PORT,HOST:PORT,…
+    /// The URL to load; several URLs, 256 at most, share the rate in turn
+    ///
+    /// With --ycsb, a store: redis://HOST:PORT or kv://HOST:PORT,HOST:PORT,…
     #[arg(value_name = "URL", required_unless_present = "self_test")]
     pub(crate) urls: Vec<String>,
     /// Open loop: the rate at which requests start, for example 5k/s, 30/m

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-/// What precedes the digits of a key.
+/// The text before the digits of a key.
 const PREFIX: &[u8] = b"usertable user";
 
 /// Reads lines of any length, in pieces of any size, and appends the key of each line as a number of 8 bytes, the

@@ -21,7 +21,7 @@ pub trait Clock {
     fn sleep_until(&mut self, until: Instant);
 }
 
-/// What executes operations.
+/// The executor of operations.
 pub trait Binding {
     type Error;
 

@@ -7,7 +7,6 @@ use measure::{Histogram, Nanos};
 use crate::measurements::{
     Both, Buckets, Form, Measurements, Name, Named, Raw, Series, Status, Times,
 };
-use crate::settings::{Interval, Output};
 
 #[cfg(test)]
 mod tests;
@@ -19,6 +18,35 @@ pub enum Exporter {
     /// One object after the other.
     Json,
     JsonArray,
+}
+
+/// The times that are printed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Interval {
+    /// The service time.
+    Operation,
+    /// The response time, which counts from the intended start.
+    Intended,
+    Both,
+}
+
+/// The output of the measurements.
+#[derive(Clone, Debug)]
+pub struct Output {
+    pub interval: Interval,
+    /// Percentiles, from above 0 to 100.
+    pub percentiles: Vec<f64>,
+    /// Buckets are printed.
+    pub has_buckets: bool,
+    /// Raw data end with a summary.
+    pub has_summary: bool,
+    pub exporter: Exporter,
+    /// The file of the result; `None` for standard output.
+    pub file: Option<String>,
+    /// The file of raw data; `None` for standard output.
+    pub raw_file: Option<String>,
+    /// The beginning of the names of the HdrHistogram logs, if these are written.
+    pub hdr_prefix: Option<String>,
 }
 
 /// A figure with its names.

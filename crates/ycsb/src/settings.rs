@@ -1,8 +1,8 @@
-//! What the properties say about the run itself, its measurements and their output.
+//! The properties of the run itself, of its measurements and of their output.
 
 use measure::{Nanos, Quantile};
 
-use crate::export::Exporter;
+use crate::export::{Exporter, Interval, Output};
 use crate::measurements::{Form, Status, Terms};
 use crate::properties::{CORE, Place, Properties, Value, Wrong};
 use crate::workload::Workload;
@@ -15,16 +15,6 @@ mod tests;
 pub enum Phase {
     Load,
     Run,
-}
-
-/// The times that are printed.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Interval {
-    /// The service time.
-    Operation,
-    /// The response time, which counts from the intended start.
-    Intended,
-    Both,
 }
 
 /// The inserts of a load that fail.
@@ -54,27 +44,8 @@ pub struct Settings {
     /// The interval of status lines.
     pub status: Option<Nanos>,
     pub label: String,
-    /// What the user should know.
+    /// The warnings for the user.
     pub warnings: Vec<String>,
-}
-
-/// The output of the measurements.
-#[derive(Clone, Debug)]
-pub struct Output {
-    pub interval: Interval,
-    /// Percentiles, from above 0 to 100.
-    pub percentiles: Vec<f64>,
-    /// Buckets are printed.
-    pub has_buckets: bool,
-    /// Raw data end with a summary.
-    pub has_summary: bool,
-    pub exporter: Exporter,
-    /// The file of the result; `None` for standard output.
-    pub file: Option<String>,
-    /// The file of raw data; `None` for standard output.
-    pub raw_file: Option<String>,
-    /// What precedes the names of the HdrHistogram logs, if these are written.
-    pub hdr_prefix: Option<String>,
 }
 
 /// The longest run in seconds: 68 years, Java's `int`.

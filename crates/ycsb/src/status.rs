@@ -2,9 +2,9 @@
 
 use measure::{Civil, Histogram, Nanos, Quantile};
 
+use crate::export::Interval;
 use crate::export::blocks;
 use crate::measurements::{Form, Measurements, Times};
-use crate::settings::Interval;
 
 #[cfg(test)]
 mod tests;

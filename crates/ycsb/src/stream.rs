@@ -13,7 +13,7 @@ use crate::zipf::{SCRAMBLED, Zeta, Zipf};
 #[cfg(test)]
 mod tests;
 
-/// What the shards of a run share.
+/// The state that the shards of a run share.
 #[derive(Debug)]
 pub struct Shared {
     inserts: Acknowledged,

@@ -90,13 +90,15 @@ fn the_page_names_every_field_and_every_option() {
 #[test]
 fn all_that_a_spec_can_say_is_understood() {
     let folder = tempfile::tempdir().unwrap();
-    for file in ["mix.jsonl", "rows.csv", "body.bin", "w.lua", "starts.txt", "a.pem"] {
+    for file in ["mix.jsonl", "rows.csv", "body.bin", "w.lua", "starts.txt", "a.pem", "ycsb"] {
         fs::write(folder.path().join(file), "").unwrap();
     }
     let resolved = |workload: &str, load: &str| {
+        let is_store = workload.contains("ycsb");
+        let endpoint = if is_store { "redis://a.example/" } else { "https://a.example/" };
         let text = format!(
             "name: x\nwhere: {{backend: external}}\nslo: [{{metric: p99, max: 5ms}}]\n\
-             sut: {{endpoint: \"https://a.example/\"}}\nphases: {{measure: {{time: 5s}}}}\n\
+             sut: {{endpoint: \"{endpoint}\"}}\nphases: {{measure: {{time: 5s}}}}\n\
              workload: {{{workload}}}\nload: {{{load}}}\n"
         );
         let read = spec::from_bytes("my.yaml", text.as_bytes(), folder.path(), None, &[]);
@@ -118,6 +120,7 @@ fn all_that_a_spec_can_say_is_understood() {
         ),
         resolved("get: /, body_file: body.bin", "model: open, shape: '1/s 2s, ->5/s 3s'"),
         resolved("get: /", "model: open, trace: starts.txt, speed: 2.5"),
+        resolved("ycsb: ycsb, properties: {recordcount: '9'}", "model: open, rate: 5/s"),
         resolved(
             "path: /in, events: {mode: structured, type: x.y, size: 2KiB, receive: '127.0.0.1:9', \
              within: 2s, refuse: '503:2'}",

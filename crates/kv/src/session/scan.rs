@@ -96,7 +96,7 @@ pub(super) enum Progress {
     Later,
     /// The record at this address must be read from the storage first.
     Cold(Address),
-    /// What was read is not what was written.
+    /// The bytes that were read are not those that were written.
     Failed,
 }
 

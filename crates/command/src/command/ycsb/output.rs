@@ -19,7 +19,7 @@ mod tests;
 
 /// The places of the output, which were checked before the run.
 pub(super) struct Output<'a> {
-    settings: &'a ycsb::settings::Output,
+    settings: &'a ycsb::export::Output,
     has_raw: bool,
     /// Raw data are added to a file, as the original does.
     raw: Option<File>,

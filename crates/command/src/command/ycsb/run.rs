@@ -47,7 +47,7 @@ The result is on stdout or in the file of the property exportfile, everything el
 
 #[derive(Args, Debug)]
 pub(super) struct Run {
-    /// What executes the operations
+    /// The store that gets the operations; basic prints them
     #[arg(value_name = "BINDING")]
     binding: Option<Binding>,
     #[command(flatten)]

@@ -28,6 +28,10 @@ pub enum Unanswered {
 impl fmt::Display for Unanswered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            // Of a read that has waited for the longest time.
+            Unanswered::Connection(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                write!(f, "no key-value store answers there within {LONGEST:?}")
+            }
             Unanswered::Connection(error) => write!(f, "{error}"),
             Unanswered::WantsToken => {
                 f.write_str("the server wants a token; give it with --token-file")

@@ -126,9 +126,15 @@ fn remedy(service: &Service) -> Option<String> {
 /// and of the scheme that the spec states.
 pub(super) fn check(printed: &str, service: &Service) -> Result<Server, String> {
     let word = printed.split_whitespace().next().unwrap_or_default();
-    let server = match service.scheme.as_deref().filter(|_| !word.contains("://")) {
-        Some(stated) => url::server(&format!("{stated}://{word}"))?,
-        None => url::server(word)?,
+    let server = match service.scheme.as_deref() {
+        Some(stated) if word.parse::<SocketAddr>().is_ok() => {
+            url::server(&format!("{stated}://{word}"))?
+        }
+        None if word.parse::<SocketAddr>().is_ok() => {
+            let why = url::server(word).expect_err("it has no scheme");
+            return Err(format!("{why}, or state its `scheme` in the spec"));
+        }
+        _ => url::server(word)?,
     };
     if let Some(stated) = service.scheme.as_deref().filter(|stated| *stated != server.scheme) {
         return Err(format!(

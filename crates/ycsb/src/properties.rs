@@ -22,6 +22,17 @@ pub enum Place {
     Default,
 }
 
+impl Place {
+    /// Returns the place in words, of an argument its name alone.
+    fn without_value(&self) -> String {
+        let words = self.to_string();
+        match self {
+            Place::Argument(_) => words.split('=').next().unwrap_or_default().to_owned(),
+            Place::File { .. } | Place::Default => words,
+        }
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -30,6 +41,11 @@ impl fmt::Display for Place {
             Place::Default => write!(out, "default"),
         }
     }
+}
+
+/// Returns true if the workload, or a binding with this table, reads a property.
+pub fn is_known(name: &str, binding: &[Known]) -> bool {
+    CORE.iter().chain(binding).any(|(known, _)| *known == name)
 }
 
 /// The value of a property.
@@ -172,9 +188,13 @@ impl Properties {
                 None if WITHOUT_EFFECT.iter().any(|prefix| name.starts_with(prefix)) => {
                     warnings.push(format!("{place}: the property `{name}` has no effect here"));
                 }
-                None => warnings.push(format!(
-                    "{place}: nothing reads the property `{name}`; correct its name or remove it"
-                )),
+                None => {
+                    // Without the value, which may be a password whose name is misspelt.
+                    let place = place.without_value();
+                    warnings.push(format!(
+                        "{place}: nothing reads the property `{name}`; correct its name or remove it"
+                    ));
+                }
                 Some((_, "true" | "false")) => {
                     if !["true", "false"].iter().any(|word| value.text.eq_ignore_ascii_case(word)) {
                         warnings.push(format!(

@@ -162,6 +162,7 @@ impl Redis {
         let Value::Array(values) = reply else { return ANOTHER_TYPE };
         match () {
             () if is_absent(values) => Verdict::status(ABSENT),
+            () if self.named(&operation).is_none() && values.len() % 2 != 0 => UNPAIRED,
             () if !self.workload.data_integrity => Verdict::OK,
             () if self.is_intact(operation, values) => Verdict::OK,
             () => Verdict::check(WRONG),
@@ -202,6 +203,8 @@ fn is_absent(mut values: Elements<'_>) -> bool {
 
 /// The record is not there: the original returns an error, not that it was not found.
 const ABSENT: &str = "no such record";
+const UNPAIRED: Verdict =
+    Verdict { outcome: Outcome::Check, why: "names and values of a record that do not pair" };
 const ANOTHER_TYPE: Verdict = Verdict { outcome: Outcome::Status, why: "a reply of another type" };
 
 /// Writes the command that reads the record with a name.

@@ -80,6 +80,8 @@ pub enum Requests {
 const MOST_RECORDS: u64 = 1 << 61;
 /// The longest field and scan: Java's `int`.
 const MOST_LENGTH: u32 = i32::MAX as u32;
+/// The longest record in bytes: each outstanding operation may hold one.
+const MOST_RECORD: u64 = 64 << 20;
 const MOST_PADDING: usize = 1000;
 /// The most draws for one record, on average, in a distribution that also draws what is no record.
 const MOST_DRAWS: f64 = 1e6;
@@ -170,6 +172,13 @@ impl Workload {
             );
             return Err(properties.wrong("insertproportion", &why));
         }
+        let fields = properties.count("fieldcount", 1..=u16::MAX)?;
+        let longest = u64::from(fields) * u64::from(field_lengths.most());
+        if MOST_RECORD < longest {
+            let why =
+                "makes records over 64 MiB together with `fieldcount`; use shorter or fewer fields";
+            return Err(properties.wrong("fieldlength", why));
+        }
         Ok(Workload {
             table,
             record_count,
@@ -177,7 +186,7 @@ impl Workload {
             insert_start,
             insert_count,
             client,
-            fields: properties.count("fieldcount", 1..=u16::MAX)?,
+            fields,
             field_lengths,
             field_prefix: properties.text("fieldnameprefix"),
             reads_all_fields: properties.is_true("readallfields"),

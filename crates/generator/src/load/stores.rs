@@ -14,7 +14,7 @@ use results::{Secrets, regular};
 use wire::url::{self, Destination, Scheme, Url};
 use ycsb::binding;
 use ycsb::kv::{self, Settings};
-use ycsb::properties::{Place, Properties};
+use ycsb::properties::{self, Place, Properties};
 use ycsb::workload::{Part, Workload};
 
 use super::plan::plan;
@@ -98,6 +98,18 @@ fn asked(arguments: &Load, file: &Path, target: &Target, login: Login) -> anyhow
         Scheme::Kv => (Store::Kv(Settings::of(&properties, &workload)?), kv::PROPERTIES),
         _ => (Store::Redis(login), &[][..]),
     };
+    for property in &arguments.ycsb_property {
+        let name = property.split('=').next().unwrap_or_default();
+        ensure!(
+            properties::is_known(name, table),
+            "--ycsb-property {name}: nothing reads this property{}",
+            match name.split('.').next() {
+                Some("redis") => "; write the place and the password into the URL",
+                Some("kv") => "; write the servers into the URL",
+                _ => "; correct its name or remove it",
+            }
+        );
+    }
     let mut warnings = properties.warnings(table);
     for (name, option) in OF_THE_LOAD {
         let value = properties.value(ycsb::properties::CORE, name);
@@ -156,6 +168,11 @@ fn target(arguments: &Load, secrets: &Secrets) -> anyhow::Result<(Target, Login)
     ensure!(
         !is_kv || endpoints.len() == servers,
         "--source has several addresses, and each server of a key-value store gets one; name one"
+    );
+    let is_double = |at: usize| endpoints[..at].contains(&endpoints[at]);
+    ensure!(
+        !is_kv || !(1..endpoints.len()).any(is_double),
+        "the URL names a server twice; the servers of a store divide the keys between them"
     );
     let Url { scheme, user_info, place, authority, target: path } =
         urls.into_iter().next().expect("a list has a first item");

@@ -1,6 +1,7 @@
 //! The load of `benchwright ycsb load` and `run` against servers: YCSB's operations by the engine.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
@@ -58,6 +59,10 @@ pub struct Done {
     pub ran: Ran,
     /// True if more operations waited than the backlog has room for: the target's rate is too high.
     pub is_overloaded: bool,
+    /// The operations that were due and had not ended when the run did. They are in no figure.
+    pub unfinished: u64,
+    /// The reason of a failure, beyond its status.
+    pub why: Option<&'static str>,
 }
 
 /// The time of a client that only a number of operations ends.
@@ -212,7 +217,11 @@ impl Client {
             let left = |all: u64| all.saturating_sub(measurements.operations);
             State { elapsed, remaining: operations.map(left), measurements }
         };
-        let watcher = |shard: &Recorded| Recorder { start: Instant(0), into: Arc::clone(shard) };
+        let ends = Arc::new(Ends::default());
+        let watcher = |shard: &Recorded| {
+            let (start, into, ends) = (Instant(0), Arc::clone(shard), Arc::clone(&ends));
+            Recorder { start, into, ends }
+        };
         let watchers = shards.iter().map(watcher).collect();
         let (over, is_over) = mpsc::channel::<()>();
         let meanwhile = &mut *tell;
@@ -239,7 +248,10 @@ impl Client {
         let is_overloaded = measurement.ended == LoadEnded::Overloaded;
         let is_interrupted = measurement.partial;
         let measurements = sum();
-        Ok(Done { ran: Ran { run_time, measurements, is_interrupted }, is_overloaded })
+        let unfinished = ends.unfinished.load(Ordering::Relaxed);
+        let why = ends.why.get().copied();
+        let ran = Ran { run_time, measurements, is_interrupted };
+        Ok(Done { ran, is_overloaded, unfinished, why })
     }
 }
 
@@ -250,11 +262,19 @@ fn lock(shard: &Recorded) -> MutexGuard<'_, Measurements> {
     shard.lock().expect("no thread panics while it records")
 }
 
+/// The ends of operations, beyond their figures.
+#[derive(Debug, Default)]
+struct Ends {
+    unfinished: AtomicU64,
+    why: OnceLock<&'static str>,
+}
+
 /// Records what becomes of each operation of a shard.
 #[derive(Debug)]
 struct Recorder {
     start: Instant,
     into: Recorded,
+    ends: Arc<Ends>,
 }
 
 impl Observer for Recorder {
@@ -276,9 +296,15 @@ impl Observer for Recorder {
 
     fn completed(&mut self, completion: &Completion) {
         let &Completion { intended, label, start, done, outcome, why, .. } = completion;
-        // What was not begun when the load ended is no operation of it.
-        let is_left = outcome == Outcome::Unfinished && start.is_none();
-        let Some(name) = binding::name(label).filter(|_| !is_left) else { return };
+        if outcome == Outcome::Unfinished {
+            self.ends.unfinished.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        if !why.is_empty() {
+            // The first one, as the user has to begin somewhere.
+            let _ = self.ends.why.set(why);
+        }
+        let Some(name) = binding::name(label) else { return };
         let mut measurements = lock(&self.into);
         measurements.operations += 1;
         measurements.record(&Ended {

@@ -77,6 +77,7 @@ fn a_component_is_a_place_on_this_host_of_any_scheme() {
         ("https://127.0.0.1", "https://127.0.0.1:443", Some(443)),
         ("http+unix://%2Frun%2Fa.sock", "http+unix://%2Frun%2Fa.sock", None),
         ("kv://127.0.0.1:7720", "kv://127.0.0.1:7720", Some(7720)),
+        ("kv://127.0.0.1 id=1", "kv://127.0.0.1:7720", Some(7720)),
         ("redis://127.0.0.1/0", "redis://127.0.0.1:6379/0", Some(6379)),
     ] {
         assert_eq!(checked(url), Ok((with_port.to_owned(), port)));
@@ -88,10 +89,10 @@ fn a_component_is_a_place_on_this_host_of_any_scheme() {
     for (url, remedy) in [
         ("kv://[2001:db8::1]:80", "is not this host"),
         ("http://127.0.0.1:99999", "a number from 1 to 65535"),
-        ("127.0.0.1:80", "write http://127.0.0.1:80"),
+        ("127.0.0.1:80", "write http://127.0.0.1:80, or state its `scheme`"),
         ("to accept connections", "has no scheme"),
         ("http://", "names no host"),
-        ("kv://127.0.0.1", "write kv://127.0.0.1:PORT"),
+        ("nats://127.0.0.1", "write nats://127.0.0.1:PORT"),
     ] {
         let why = checked(url).unwrap_err();
         assert!(why.contains(remedy), "{url}: {why}");
@@ -102,6 +103,8 @@ fn a_component_is_a_place_on_this_host_of_any_scheme() {
 fn a_component_has_the_scheme_that_the_spec_states() {
     let checked = |url: &str| check(url, &service(Some("redis"))).map(|server| server.url);
     assert_eq!(checked("redis://127.0.0.1:1"), Ok("redis://127.0.0.1:1".to_owned()));
+    assert_eq!(checked("127.0.0.1:1 id=1"), Ok("redis://127.0.0.1:1".to_owned()));
+    assert!(checked("to accept connections").unwrap_err().contains("has no scheme"));
     let why = "its `scheme` in the spec is redis; write scheme: kv".to_owned();
     assert_eq!(checked("kv://127.0.0.1:1"), Err(why));
 }

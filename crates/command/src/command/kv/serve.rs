@@ -10,8 +10,8 @@ use kv::storage::{self, Nowhere};
 use kv::{Durability, OpenError, Store};
 use kvserver::bounds::{MOST_SESSIONS, MOST_SHARDS};
 use kvserver::server::{self, Server};
-use measure::Nanos;
 use measure::quantity::Bytes;
+use measure::{Instant, Nanos};
 use net::{Epoll, Files, Timer, clock, cores, process};
 
 use console::output::{self, Exit, Failure};
@@ -210,13 +210,11 @@ pub(crate) fn serve(arguments: &Serve) -> Result<Exit, Failure> {
 
 /// Waits for a signal, for a shard that ends by itself, or for a disk that fails; and begins checkpoints.
 fn wait(server: &Server, store: &Store, every: Nanos, stop: &AtomicBool, journal: &mut Journal) {
-    let mut next = clock::now() + every;
+    let mut schedule = Schedule { every, next: clock::now() + every };
     let mut failed = None;
     while !stop.load(Ordering::Relaxed) && !server.has_failed() && !store.has_storage_failed() {
         clock::sleep_until(clock::now() + BETWEEN_LOOKS);
-        if store.is_checkpointing() {
-            next = clock::now() + every;
-        } else if store.is_durable() && next <= clock::now() {
+        if store.is_durable() && schedule.is_due(store.is_checkpointing(), clock::now()) {
             server.checkpoint();
         }
         let failure = store.failure();
@@ -227,6 +225,23 @@ fn wait(server: &Server, store: &Store, every: Nanos, stop: &AtomicBool, journal
             journal.info("server", &why);
         }
         failed = failure;
+    }
+}
+
+/// The times at which checkpoints begin: some time after the end of the one before.
+struct Schedule {
+    every: Nanos,
+    next: Instant,
+}
+
+impl Schedule {
+    /// Returns true if one has to begin now. One that has begun may have ended before the next look.
+    fn is_due(&mut self, is_running: bool, now: Instant) -> bool {
+        let is_due = !is_running && self.next <= now;
+        if is_running || is_due {
+            self.next = now + self.every;
+        }
+        is_due
     }
 }
 

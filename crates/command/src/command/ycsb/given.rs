@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use console::files::{Named, Role};
 use console::output::Failure;
 use ycsb::properties::{Place, Properties};
 
@@ -143,6 +144,15 @@ fn assignment(text: &str) -> Result<(String, String), String> {
 }
 
 impl Given {
+    /// Returns the files that are read.
+    pub(super) fn files(&self) -> Vec<Named> {
+        let named = |path: &PathBuf| {
+            let (option, path) = ("-P".to_owned(), path.clone());
+            Named { option, path, role: Role::Read }
+        };
+        self.files.iter().map(named).collect()
+    }
+
     /// Reads the files and sets what is assigned.
     pub(super) fn properties(&self) -> Result<Properties, Failure> {
         let mut properties = Properties::default();

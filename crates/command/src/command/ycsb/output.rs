@@ -4,13 +4,14 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use console::files::{self, Named, Role};
 use console::output::{self as printed, Failure, Stream};
 use measure::Quantile;
 use results::times;
 use serde_json::{Map, Value, json};
 use ycsb::drive::Ran;
 use ycsb::export;
-use ycsb::measurements::{Both, Form, Status, Times};
+use ycsb::measurements::{Both, Form, Name, Status, Times};
 use ycsb::properties::{Known, Properties};
 use ycsb::settings::{Phase, Settings};
 
@@ -39,9 +40,35 @@ fn histogram_file(prefix: &str, name: &str) -> PathBuf {
     PathBuf::from(format!("{prefix}{name}.hdr"))
 }
 
+/// Returns the files that a run writes. Which histograms there are is known only at its end.
+fn written_by(output: &ycsb::export::Output, has_raw: bool) -> Vec<Named> {
+    let named = |option: &str, path: PathBuf| {
+        let option = format!("the property {option},");
+        Named { option, path, role: Role::Written }
+    };
+    let file = output.file.iter().map(|file| named("exportfile", file.into()));
+    let raw = output.raw_file.iter().filter(|_| has_raw);
+    let raw = raw.map(|file| named("measurement.raw.output_file", file.into()));
+    let histograms = output.hdr_prefix.iter().flat_map(|prefix| {
+        Name::ALL.into_iter().flat_map(move |name| {
+            let forms = ["", "Hdr", "Intended-", "HdrIntended-", "Intended-Hdr"];
+            forms.into_iter().flat_map(move |form| {
+                ["", "-FAILED"].map(|end| {
+                    let name = format!("{form}{}{end}", name.text());
+                    named("hdrhistogram.output.path", histogram_file(prefix, &name))
+                })
+            })
+        })
+    });
+    file.chain(raw).chain(histograms).collect()
+}
+
 impl Output<'_> {
-    pub(super) fn new(settings: &Settings) -> Result<Output<'_>, Failure> {
+    /// Checks the places of the output: none replaces another one, or an input.
+    pub(super) fn new<'a>(settings: &'a Settings, inputs: &[Named]) -> Result<Output<'a>, Failure> {
         let output = &settings.output;
+        let has_raw = matches!(settings.terms.form, Form::Raw | Form::HdrAndRaw);
+        files::check(&[inputs, &written_by(output, has_raw)].concat())?;
         let check = |property: &str, path: &Path| {
             let checked = printed::check_place(property, path);
             checked.map_err(|error| Failure::question(format!("{error:#}; correct the property")))
@@ -52,7 +79,6 @@ impl Output<'_> {
         if let Some(prefix) = &output.hdr_prefix {
             check("hdrhistogram.output.path", &histogram_file(prefix, "CLEANUP"))?;
         }
-        let has_raw = matches!(settings.terms.form, Form::Raw | Form::HdrAndRaw);
         let raw = match output.raw_file.as_ref().filter(|_| has_raw) {
             None => None,
             Some(path) => {

@@ -145,15 +145,18 @@ pub(super) fn run(phase: Phase, arguments: &Run) -> Result<Exit, Failure> {
     warnings.concat().iter().for_each(|warning| printed::error(&format!("warning: {warning}")));
     let workload = Arc::new(workload);
     let prepared = Prepared { arguments, properties, workload, settings };
-    let output = Output::new(&prepared.settings)?;
+    let output = Output::new(&prepared.settings, &arguments.given.files())?;
     let start_ms = host::unix().0 / 1_000_000;
     let stop = console::signals::interrupted();
     let done = match binding {
-        Binding::Basic => Done { ran: basic(&prepared, &stop)?, is_overloaded: false },
+        Binding::Basic => {
+            let ran = basic(&prepared, &stop)?;
+            Done { ran, is_overloaded: false, unfinished: 0, why: None }
+        }
         Binding::Kv => servers::kv(&prepared, &stop)?,
         Binding::Redis => servers::redis(&prepared, &stop)?,
     };
-    let Done { ran, is_overloaded } = done;
+    let Done { ran, is_overloaded, .. } = done;
     let names = Names { phase, binding: binding.name() };
     let is_document = arguments.json;
     output.write(

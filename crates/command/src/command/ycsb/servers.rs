@@ -10,6 +10,7 @@ use generator::ycsb::client::{self, Client, Done, Servers};
 use load::driver::resp::Login;
 use load::shard::Unopened;
 use measure::Nanos;
+use measure::quantity::counted;
 use net::{Closed, Endpoint};
 use wire::url::{Scheme, host_and_port};
 use ycsb::settings::Settings;
@@ -46,7 +47,12 @@ pub(super) fn kv(prepared: &Prepared, stop: &AtomicBool) -> Result<Done, Failure
         let (host, port) = host_and_port(place).map_err(wrong)?;
         endpoint("kv.servers", host, port.unwrap_or(Scheme::Kv.port()))
     });
-    let servers = Servers::Kv { servers: servers.collect::<Result<_, _>>()?, form };
+    let servers = servers.collect::<Result<Vec<_>, _>>()?;
+    if (1..servers.len()).any(|at| servers[..at].contains(&servers[at])) {
+        let why = "names a server twice; the servers divide the keys between them";
+        return Err(Failure::question(properties.wrong("kv.servers", why)));
+    }
+    let servers = Servers::Kv { servers, form };
     if MOST_THREADS < settings.threads {
         let why = format!("is over {MOST_THREADS}, the most of this binding; use several --client");
         return Err(Failure::question(properties.wrong("threadcount", &why)));
@@ -97,13 +103,27 @@ fn run(
     };
     let done = client::run(&client, stop, &mut teller(settings));
     let done = done.map_err(|why| explain(&why, remedy))?;
-    if done.is_overloaded {
-        printed::error(
+    if let Some(why) = done.why {
+        printed::error(&format!("warning: the first failure that has a reason: {why}"));
+    }
+    let has_target = settings.target.is_some();
+    let is_late = has_target && !done.ran.is_interrupted && done.unfinished != 0;
+    let unfinished = counted(done.unfinished);
+    match () {
+        () if done.is_overloaded => printed::error(
             "warning: the run ended early: a million operations waited for their turn; use a lower target, \
              or more threads",
-        );
+        ),
+        () if is_late => printed::error(&format!(
+            "warning: {unfinished} operations were due and had not ended with the run: the target is too \
+             high; use a lower one, or more threads"
+        )),
+        () if done.unfinished != 0 => printed::error(&format!(
+            "warning: {unfinished} operations were outstanding at the end; they are not counted"
+        )),
+        () => {}
     }
-    Ok(done)
+    Ok(Done { is_overloaded: done.is_overloaded || is_late, ..done })
 }
 
 fn explain(why: &NotMeasured, remedy: &str) -> Failure {

@@ -41,6 +41,36 @@ fn the_servers_of_a_key_value_store_keep_their_order() {
     assert_eq!(servers, ["127.0.0.1:2", "127.0.0.1:1", "127.0.0.1:7720"]);
 }
 
+/// So an experiment names the replicas of its endpoint.
+#[test]
+fn the_addresses_of_a_key_value_store_are_its_servers() {
+    let words = "kv://127.0.0.1:2 --address 127.0.0.1:2,127.0.0.1:1";
+    let servers = target_of(words).unwrap().0.endpoints;
+    let servers: Vec<_> = servers.iter().map(|e| e.address.to_string()).collect();
+    assert_eq!(servers, ["127.0.0.1:2", "127.0.0.1:1"]);
+}
+
+#[test]
+fn a_property_that_nothing_reads_is_refused_without_its_value() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("w");
+    let of_all = "workload=site.ycsb.workloads.CoreWorkload\nrecordcount=10\noperationcount=10\n";
+    std::fs::write(&file, of_all).unwrap();
+    let asked = |property: &str| {
+        let options = options(&format!("redis://127.0.0.1 --ycsb-property {property}"));
+        let (target, login) = target(&options, &Secrets::default()).unwrap();
+        asked(&options, &file, &target, login).map(drop).map_err(|error| format!("{error:#}"))
+    };
+    asked("fieldcount=3").unwrap();
+    for (property, remedy) in [
+        ("recordcout=3", "correct its name"),
+        ("redis.password=s3cret", "write the place and the password into the URL"),
+    ] {
+        let why = asked(property).unwrap_err();
+        assert!(why.contains(remedy) && !why.contains("s3cret"), "{why}");
+    }
+}
+
 #[test]
 fn what_is_no_store_is_refused_with_the_remedy() {
     for (words, why) in [
@@ -51,6 +81,8 @@ fn what_is_no_store_is_refused_with_the_remedy() {
         ("kv://127.0.0.1:1/0", "has more than servers; write kv://HOST:PORT"),
         ("kv://127.0.0.1:1,", "names no host"),
         ("kv://127.0.0.1:1 --source 127.0.0.1,127.0.0.2", "name one"),
+        ("kv://127.0.0.1:1,127.0.0.1:1", "names a server twice"),
+        ("kv://127.0.0.1:1,127.0.0.1:2 --address 127.0.0.1:1", "write them once"),
     ] {
         let refusal = target_of(words).map(drop).unwrap_err();
         assert!(refusal.contains(why), "{words}: {refusal}");

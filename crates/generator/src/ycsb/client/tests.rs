@@ -57,7 +57,7 @@ fn run(client: &Client, store: Store) -> (Measurements, Store) {
     let stop = AtomicBool::new(false);
     let new = Measurements::new(client.settings.terms.clone());
     let into = Arc::new(Mutex::new(new));
-    let recorder = Recorder { start: START, into: Arc::clone(&into) };
+    let recorder = Recorder { start: START, into: Arc::clone(&into), ends: Arc::default() };
     let store = Rc::new(RefCell::new(store));
     let world = Simulation::new(Served(Rc::clone(&store)));
     let mut shard = Shard::new(world, recorder, plan.limits, [&stop, &stop]);

@@ -100,3 +100,17 @@ fn a_server_with_a_folder_is_durable_unless_told() {
     expect!["--durability checkpoint needs a folder: give one with --storage"]
         .assert_eq(&refused.unwrap_err().error.to_string());
 }
+
+#[test]
+fn a_checkpoint_that_ends_before_the_next_look_is_not_begun_again_at_once() {
+    let at = |ms: u64| Instant(0) + Nanos::from_millis(ms);
+    let mut schedule = Schedule { every: Nanos::from_millis(1000), next: at(1000) };
+    let begun: Vec<u64> =
+        (0..4000).step_by(50).filter(|ms| schedule.is_due(false, at(*ms))).collect();
+    assert_eq!(begun, [1000, 2000, 3000]);
+    // The time counts from the end of one that takes long.
+    let mut schedule = Schedule { every: Nanos::from_millis(1000), next: at(1000) };
+    let is_running = |ms: u64| (1050..1500).contains(&ms);
+    let due = |ms: &u64| schedule.is_due(is_running(*ms), at(*ms));
+    assert_eq!((0..3000).step_by(50).filter(due).collect::<Vec<u64>>(), [1000, 2450]);
+}

@@ -122,7 +122,7 @@ fn a_result_is_in_the_files_that_the_properties_name() {
          measurementtype=hdrhistogram+raw\nmeasurement.raw.output_file={place}/raw"
     );
     let (ran, settings, _) = ran(&text);
-    Output::new(&settings).unwrap().write(&ran, 1000, None).unwrap();
+    Output::new(&settings, &[]).unwrap().write(&ran, 1000, None).unwrap();
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
     assert!(
         read("result")
@@ -147,7 +147,30 @@ fn a_place_that_cannot_be_written_is_refused_before_the_run() {
         "hdrhistogram.fileoutput=true\nhdrhistogram.output.path=/no/such/",
     ] {
         let (_, settings, _) = ran(property);
-        let refused = Output::new(&settings).map(|_| ()).unwrap_err();
+        let refused = Output::new(&settings, &[]).map(|_| ()).unwrap_err();
         assert!(refused.error.to_string().contains("correct the property"), "{:#}", refused.error);
+    }
+}
+
+#[test]
+fn no_output_replaces_a_file_of_properties_or_another_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(path("workload"), "x").unwrap();
+    std::fs::write(path("h-READ.hdr"), "x").unwrap();
+    let inputs = ["workload", "h-READ.hdr"].map(|name| {
+        let (option, path) = ("-P".to_owned(), path(name).into());
+        Named { option, path, role: Role::Read }
+    });
+    for (property, clash) in [
+        (format!("exportfile={}", path("workload")), true),
+        (format!("measurementtype=raw\nmeasurement.raw.output_file={}", path("workload")), true),
+        (format!("hdrhistogram.fileoutput=true\nhdrhistogram.output.path={}", path("h-")), true),
+        (format!("exportfile={}", path("other")), false),
+    ] {
+        let (_, settings, _) = ran(&property);
+        let made = Output::new(&settings, &inputs).map(drop);
+        assert_eq!(made.is_err(), clash, "{property}");
+        assert_eq!(std::fs::read_to_string(path("workload")).unwrap(), "x");
     }
 }

@@ -24,6 +24,16 @@ pub struct Named {
     pub role: Role,
 }
 
+impl Named {
+    pub fn read(option: impl Into<String>, path: impl Into<PathBuf>) -> Named {
+        Named { option: option.into(), path: path.into(), role: Role::Read }
+    }
+
+    pub fn written(option: impl Into<String>, path: impl Into<PathBuf>) -> Named {
+        Named { option: option.into(), path: path.into(), role: Role::Written }
+    }
+}
+
 /// The use that a command makes of a file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Role {

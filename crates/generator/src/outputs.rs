@@ -7,7 +7,7 @@ use results::Load;
 
 use crate::samples::{Sampler, Sampling};
 use crate::{csv, hlog, options};
-use console::files::{Named, Role};
+use console::files::Named;
 use console::output::{self, Failure};
 
 #[derive(Default)]
@@ -46,11 +46,9 @@ impl Outputs {
             ("--report", &arguments.report),
             ("--notes", &arguments.notes),
         ];
-        let named = written.into_iter().filter_map(|(option, path)| {
-            let (option, path) = (option.to_owned(), path.clone()?);
-            Some(Named { option, path, role: Role::Written })
-        });
-        named.collect()
+        let named =
+            |(option, path): (&str, &Option<PathBuf>)| Some(Named::written(option, path.as_ref()?));
+        written.into_iter().filter_map(named).collect()
     }
 
     /// Checks the places of all files, so that no load is made whose result is lost.
@@ -110,12 +108,10 @@ impl Outputs {
             ("--samples", native.samples.as_ref()),
             ("--report", native.report.as_ref()),
         ];
-        let written = written.map(|(option, path)| (option, path, Role::Written));
-        let all = written.into_iter().chain([("--script", command.script.as_ref(), Role::Read)]);
-        all.filter_map(|(option, path, role)| {
-            Some(Named { option: option.to_owned(), path: PathBuf::from(path?), role })
-        })
-        .collect()
+        let written =
+            written.into_iter().filter_map(|(option, path)| Some(Named::written(option, path?)));
+        let script = command.script.iter().map(|path| Named::read("--script", path));
+        written.chain(script).collect()
     }
 
     /// Returns the outputs that need only the document.

@@ -28,7 +28,7 @@ use crate::events::EventOptions;
 use crate::plan::question;
 use crate::secret;
 use crate::target::Target;
-use console::files::{Named, Role};
+use console::files::Named;
 use console::output::Failure;
 
 /// The longest time of a script's own network calls before the load.
@@ -110,8 +110,7 @@ impl Workload {
     /// Returns the files that its own file names, which no result may replace.
     pub(crate) fn files(&self) -> Vec<Named> {
         let Workload::Mix { file, .. } = self else { return Vec::new() };
-        let named = |path| Named { option: "body_file".to_owned(), path, role: Role::Read };
-        file.bodies().into_iter().map(named).collect()
+        file.bodies().into_iter().map(|path| Named::read("body_file", path)).collect()
     }
 
     /// Returns true if all requests to a target have the path of its URL.

@@ -126,11 +126,10 @@ fn remedy(service: &Service) -> Option<String> {
 /// and of the scheme that the spec states.
 pub(super) fn check(printed: &str, service: &Service) -> Result<Server, String> {
     let word = printed.split_whitespace().next().unwrap_or_default();
+    let is_address = word.parse::<SocketAddr>().is_ok();
     let server = match service.scheme.as_deref() {
-        Some(stated) if word.parse::<SocketAddr>().is_ok() => {
-            url::server(&format!("{stated}://{word}"))?
-        }
-        None if word.parse::<SocketAddr>().is_ok() => {
+        Some(stated) if is_address => url::server(&format!("{stated}://{word}"))?,
+        None if is_address => {
             let why = url::server(word).expect_err("it has no scheme");
             return Err(format!("{why}, or state its `scheme` in the spec"));
         }

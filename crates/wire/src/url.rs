@@ -37,6 +37,9 @@ pub enum Destination {
 }
 
 impl Scheme {
+    /// Those of key-value stores.
+    pub const STORES: [Scheme; 2] = [Scheme::Redis, Scheme::Kv];
+
     pub fn name(self) -> &'static str {
         match self {
             Scheme::Http => "http",
@@ -92,7 +95,7 @@ pub fn is_absolute(target: &str) -> bool {
 /// Parses the URL of a key-value store: `redis://user:password@host:6379/database` or `kv://host:7720`.
 pub fn store(url: &str) -> Result<Url, String> {
     let (written, rest) = split(url)?;
-    let mut known = [Scheme::Redis, Scheme::Kv].into_iter();
+    let mut known = Scheme::STORES.into_iter();
     let Some(scheme) = known.find(|scheme| written.eq_ignore_ascii_case(scheme.name())) else {
         return Err(format!(
             "`{}`: `{}` is not a store; write redis://HOST:PORT or kv://HOST:PORT",

@@ -74,9 +74,7 @@ fn shown(argument: &Arg) -> String {
 
 /// Returns what a command writes beside the files that are named.
 fn beside(command: &str, files: &[Named]) -> Option<Named> {
-    let written = |option: &str, path: PathBuf| {
-        Some(Named { option: option.to_owned(), path, role: Role::Written })
-    };
+    let written = |option: &str, path: PathBuf| Some(Named::written(option, path));
     let of = |option: &str| files.iter().find(|named| named.option == option);
     match command {
         "init" => written("the mix beside --out,", mix_beside(&of("--out")?.path)),

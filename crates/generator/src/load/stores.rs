@@ -24,7 +24,7 @@ use crate::plan::question;
 use crate::secret;
 use crate::target::{self, Finding, Target};
 use crate::tls::Securing;
-use crate::ycsb::client::{Streams, of_kv, of_redis};
+use crate::ycsb::client::{Streams, has_twins, of_kv, of_redis};
 
 #[cfg(test)]
 mod tests;
@@ -80,6 +80,7 @@ fn asked(arguments: &Load, file: &Path, target: &Target, login: Login) -> anyhow
     let name = file.display().to_string();
     let read = || format!("--ycsb {name}");
     let content = regular::read_input(file, regular::MOST_OF_SHORT).with_context(read)?;
+    let table = if target.scheme == Scheme::Kv { kv::PROPERTIES } else { &[] };
     let mut properties = Properties::default();
     properties.read(&name, &content)?;
     for property in &arguments.ycsb_property {
@@ -87,19 +88,6 @@ fn asked(arguments: &Load, file: &Path, target: &Target, login: Login) -> anyhow
         let Some((name, value)) = property.split_once('=') else {
             bail!("{place}: it has no value; write --ycsb-property NAME=VALUE");
         };
-        properties.set(name, value, Place::Argument(place.into()));
-    }
-    let part = Part { number: arguments.part.index(), of: arguments.part.of() };
-    let lengths = |name: &str| {
-        regular::read_text(Path::new(name), regular::MOST_OF_SHORT).map_err(|e| e.to_string())
-    };
-    let workload = Workload::new(&properties, part, lengths)?;
-    let (store, table) = match target.scheme {
-        Scheme::Kv => (Store::Kv(Settings::of(&properties, &workload)?), kv::PROPERTIES),
-        _ => (Store::Redis(login), &[][..]),
-    };
-    for property in &arguments.ycsb_property {
-        let name = property.split('=').next().unwrap_or_default();
         ensure!(
             properties::is_known(name, table),
             "--ycsb-property {name}: nothing reads this property{}",
@@ -109,7 +97,17 @@ fn asked(arguments: &Load, file: &Path, target: &Target, login: Login) -> anyhow
                 _ => "; correct its name or remove it",
             }
         );
+        properties.set(name, value, Place::Argument(place.into()));
     }
+    let part = Part { number: arguments.part.index(), of: arguments.part.of() };
+    let lengths = |name: &str| {
+        regular::read_text(Path::new(name), regular::MOST_OF_SHORT).map_err(|e| e.to_string())
+    };
+    let workload = Workload::new(&properties, part, lengths)?;
+    let store = match target.scheme {
+        Scheme::Kv => Store::Kv(Settings::of(&properties, &workload)?),
+        _ => Store::Redis(login),
+    };
     let mut warnings = properties.warnings(table);
     for (name, option) in OF_THE_LOAD {
         let value = properties.value(ycsb::properties::CORE, name);
@@ -169,9 +167,8 @@ fn target(arguments: &Load, secrets: &Secrets) -> anyhow::Result<(Target, Login)
         !is_kv || endpoints.len() == servers,
         "--source has several addresses, and each server of a key-value store gets one; name one"
     );
-    let is_double = |at: usize| endpoints[..at].contains(&endpoints[at]);
     ensure!(
-        !is_kv || !(1..endpoints.len()).any(is_double),
+        !is_kv || !has_twins(&endpoints),
         "the URL names a server twice; the servers of a store divide the keys between them"
     );
     let Url { scheme, user_info, place, authority, target: path } =

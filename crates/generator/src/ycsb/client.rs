@@ -1,9 +1,8 @@
 //! The load of `benchwright ycsb load` and `run` against servers: YCSB's operations by the engine.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -51,6 +50,11 @@ pub enum Servers {
         servers: Vec<Endpoint>,
         form: kv::Settings,
     },
+}
+
+/// Returns true if two of these are the same: servers divide the keys between them.
+pub fn has_twins(servers: &[Endpoint]) -> bool {
+    (1..servers.len()).any(|at| servers[..at].contains(&servers[at]))
 }
 
 /// The operations of a client that have ended.

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use wire::http1::{check_field, check_method};
-use wire::url;
+use wire::url::{self, Scheme};
 
 use super::{Command, HTTP, Parse, Texts};
 pub use events::{EventMode, Events};
@@ -123,7 +123,7 @@ impl Protocol {
     pub fn is_at(self, scheme: &str) -> bool {
         match self {
             Protocol::Http => [HTTP, "https"].contains(&scheme),
-            Protocol::Store => ["kv", "redis"].contains(&scheme),
+            Protocol::Store => Scheme::STORES.iter().any(|store| store.name() == scheme),
             Protocol::Foreign => true,
         }
     }

@@ -1,11 +1,11 @@
 //! The properties of a command line: files in their order, and then what is assigned, in its order.
 
-use std::io::Read;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
-use console::files::{Named, Role};
+use console::files::Named;
 use console::output::Failure;
+use results::regular;
 use ycsb::properties::{Place, Properties};
 
 #[cfg(test)]
@@ -146,11 +146,7 @@ fn assignment(text: &str) -> Result<(String, String), String> {
 impl Given {
     /// Returns the files that are read.
     pub(super) fn files(&self) -> Vec<Named> {
-        let named = |path: &PathBuf| {
-            let (option, path) = ("-P".to_owned(), path.clone());
-            Named { option, path, role: Role::Read }
-        };
-        self.files.iter().map(named).collect()
+        self.files.iter().map(|path| Named::read("-P", path)).collect()
     }
 
     /// Reads the files and sets what is assigned.
@@ -158,7 +154,7 @@ impl Given {
         let mut properties = Properties::default();
         for file in &self.files {
             let name = file.display().to_string();
-            let content = read(&name, MOST_BYTES).map_err(|why| {
+            let content = regular::read_input(file, MOST_BYTES).map_err(|why| {
                 Failure::question(format!("-P {name}: {why}\n  name a file with properties"))
             })?;
             properties.read(&name, &content).map_err(Failure::question)?;
@@ -172,16 +168,5 @@ impl Given {
     /// Returns what has no effect.
     pub(super) fn warnings(&self) -> Vec<String> {
         self.ignored.iter().map(|id| format!("-{id} has no effect here")).collect()
-    }
-}
-
-/// Reads a whole file up to a size.
-pub(super) fn read(name: &str, most: u64) -> Result<Vec<u8>, String> {
-    let mut content = Vec::new();
-    let file = std::fs::File::open(name).map_err(|error| error.to_string())?;
-    file.take(most + 1).read_to_end(&mut content).map_err(|error| error.to_string())?;
-    match content.len() as u64 <= most {
-        true => Ok(content),
-        false => Err(format!("it is larger than {most} bytes")),
     }
 }

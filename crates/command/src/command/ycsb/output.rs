@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use console::files::{self, Named, Role};
+use console::files::{self, Named};
 use console::output::{self as printed, Failure, Stream};
 use measure::Quantile;
 use results::times;
@@ -42,10 +42,7 @@ fn histogram_file(prefix: &str, name: &str) -> PathBuf {
 
 /// Returns the files that a run writes. Which histograms there are is known only at its end.
 fn written_by(output: &ycsb::export::Output, has_raw: bool) -> Vec<Named> {
-    let named = |option: &str, path: PathBuf| {
-        let option = format!("the property {option},");
-        Named { option, path, role: Role::Written }
-    };
+    let named = |name: &str, path: PathBuf| Named::written(format!("the property {name},"), path);
     let file = output.file.iter().map(|file| named("exportfile", file.into()));
     let raw = output.raw_file.iter().filter(|_| has_raw);
     let raw = raw.map(|file| named("measurement.raw.output_file", file.into()));

@@ -1,6 +1,7 @@
 //! `benchwright ycsb load` and `run`: the phases of a YCSB workload.
 
 use std::io::{self, BufWriter};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -10,6 +11,7 @@ use generator::ycsb::client::Done;
 use lab::host;
 use measure::Instant;
 use net::clock;
+use results::regular;
 use ycsb::basic::{self, Basic};
 use ycsb::drive::{Clock, Ran, drive};
 use ycsb::kv;
@@ -21,7 +23,7 @@ use ycsb::status::{self, State};
 use ycsb::stream::{Shared, Stream};
 use ycsb::workload::{Part, Workload};
 
-use super::given::{self, Given};
+use super::given::Given;
 use super::output::{Names, Output};
 use super::servers;
 
@@ -131,7 +133,8 @@ pub(super) fn run(phase: Phase, arguments: &Run) -> Result<Exit, Failure> {
     let properties = &arguments.given.properties()?;
     let binding = arguments.binding(properties)?;
     let histogram = |name: &str| {
-        let content = given::read(name, MOST_BYTES)?;
+        let content =
+            regular::read_input(Path::new(name), MOST_BYTES).map_err(|e| e.to_string())?;
         String::from_utf8(content).map_err(|_| "it is not text".to_owned())
     };
     let client = arguments.client.unwrap_or(Part::WHOLE);

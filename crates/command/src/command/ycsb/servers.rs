@@ -48,7 +48,7 @@ pub(super) fn kv(prepared: &Prepared, stop: &AtomicBool) -> Result<Done, Failure
         endpoint("kv.servers", host, port.unwrap_or(Scheme::Kv.port()))
     });
     let servers = servers.collect::<Result<Vec<_>, _>>()?;
-    if (1..servers.len()).any(|at| servers[..at].contains(&servers[at])) {
+    if client::has_twins(&servers) {
         let why = "names a server twice; the servers divide the keys between them";
         return Err(Failure::question(properties.wrong("kv.servers", why)));
     }

@@ -158,10 +158,7 @@ fn no_output_replaces_a_file_of_properties_or_another_output() {
     let path = |name: &str| folder.path().join(name).display().to_string();
     std::fs::write(path("workload"), "x").unwrap();
     std::fs::write(path("h-READ.hdr"), "x").unwrap();
-    let inputs = ["workload", "h-READ.hdr"].map(|name| {
-        let (option, path) = ("-P".to_owned(), path(name).into());
-        Named { option, path, role: Role::Read }
-    });
+    let inputs = ["workload", "h-READ.hdr"].map(|name| Named::read("-P", path(name)));
     for (property, clash) in [
         (format!("exportfile={}", path("workload")), true),
         (format!("measurementtype=raw\nmeasurement.raw.output_file={}", path("workload")), true),

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 
+use measure::{Instant, Nanos};
+
 use crate::address::end_of_page;
 use crate::sync::{AtomicU8, AtomicU64, Mutex, Ordering};
 
@@ -13,6 +15,9 @@ mod tests;
 
 /// The pages that are written at the same time.
 const MOST_AT_ONCE: usize = 4;
+
+/// The time between two attempts to write what found no space: each copies a page for nothing.
+const PAUSE: Nanos = Nanos::from_millis(100);
 
 /// The state of the storage.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -43,6 +48,26 @@ struct State {
     ahead: BTreeMap<u64, u64>,
     /// Areas that found no space.
     again: Vec<Range<u64>>,
+    /// They are not tried before.
+    again_at: Instant,
+}
+
+impl State {
+    fn next(&mut self, safe: u64, page: u64) -> Option<Range<u64>> {
+        let begun = self.begun;
+        let end = end_of_page(begun, page).min(safe);
+        self.begun = begun.max(end);
+        (begun < end).then_some(begun..end)
+    }
+
+    fn again_at(&mut self, now: Instant) -> Option<Range<u64>> {
+        if now < self.again_at {
+            return None;
+        }
+        let area = self.again.pop()?;
+        self.again_at = now + PAUSE;
+        Some(area)
+    }
 }
 
 impl Flush {
@@ -78,8 +103,9 @@ impl Flush {
         }
     }
 
-    /// Returns the next area to write, a page or a part of one, if there is one before `safe`.
-    pub(crate) fn begin(&self, safe: u64, page: u64) -> Option<Range<u64>> {
+    /// Returns the next area to write, a page or a part of one, if there is one before `safe`. As long
+    /// as there is no space, that is an area that found none, and only one at a time.
+    pub(crate) fn begin(&self, safe: u64, page: u64, now: Instant) -> Option<Range<u64>> {
         if self.health() == Health::Failed {
             return None;
         }
@@ -87,12 +113,10 @@ impl Flush {
         if state.writing == MOST_AT_ONCE {
             return None;
         }
-        let area = state.again.pop().or_else(|| {
-            let begun = state.begun;
-            let end = end_of_page(begun, page).min(safe);
-            state.begun = begun.max(end);
-            (begun < end).then_some(begun..end)
-        })?;
+        let area = match self.health() {
+            Health::NoSpace => state.again_at(now),
+            Health::Good | Health::Failed => state.next(safe, page),
+        }?;
         state.writing += 1;
         Some(area)
     }
@@ -109,6 +133,7 @@ impl Flush {
                     flushed = end;
                 }
                 self.flushed.store(flushed, Ordering::Release);
+                state.again_at = Instant::default();
                 if state.again.is_empty() { Health::Good } else { Health::NoSpace }
             }
             Err(error) if error.kind() == io::ErrorKind::StorageFull => {

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use measure::Instant;
+
 use crate::address::Address;
 use crate::checkpoint::Checkpoints;
 use crate::checkpoint::manifest::Durable;
@@ -103,10 +105,10 @@ impl Shared {
     }
 
     /// Returns the next area of the log that is to be written to the storage.
-    pub(crate) fn next_area(&self) -> Option<Range<u64>> {
+    pub(crate) fn next_area(&self, now: Instant) -> Option<Range<u64>> {
         let safe = self.log.borders().safe_read_only.get();
         // The border of an empty log is not that of a block.
-        if safe < BLOCK { None } else { self.flush.begin(safe, self.page) }
+        if safe < BLOCK { None } else { self.flush.begin(safe, self.page, now) }
     }
 
     /// True if the log should be compacted before it is full.

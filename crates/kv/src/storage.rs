@@ -7,7 +7,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::io;
 
-use measure::Nanos;
+use measure::{Instant, Nanos};
 use net::files::Listed;
 use net::{Completion, FileId, Files, FolderId, Open, Operation};
 
@@ -28,6 +28,9 @@ pub trait Storage {
 
     /// Returns the open file with this name; it is opened if it is not, and made if there is none.
     fn file(&mut self, name: &str) -> io::Result<FileId>;
+
+    /// The time, by which what found no space is tried again.
+    fn now(&mut self) -> Instant;
 
     /// The number of operations that may begin now.
     fn room(&self) -> usize;
@@ -113,6 +116,10 @@ impl<F: Files> Storage for OnFiles<'_, F> {
         Ok(file)
     }
 
+    fn now(&mut self) -> Instant {
+        self.files.now()
+    }
+
     fn room(&self) -> usize {
         self.files.room()
     }
@@ -190,6 +197,10 @@ impl Storage for Nowhere {
 
     fn file(&mut self, _: &str) -> io::Result<FileId> {
         Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn now(&mut self) -> Instant {
+        Instant::default()
     }
 
     fn room(&self) -> usize {

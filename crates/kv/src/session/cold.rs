@@ -136,7 +136,7 @@ impl Cold {
     /// Begins to write pages that nobody changes any more.
     pub(super) fn begin_writes(&mut self, shared: &Shared, storage: &mut dyn Storage) {
         while storage.room() > 0
-            && let Some(area) = shared.next_area()
+            && let Some(area) = shared.next_area(storage.now())
         {
             let (segment, offset) = shared.place(area.start);
             match storage.file(segment.as_str()) {

@@ -231,6 +231,9 @@ pub(crate) fn scan(
     }
 }
 
+/// The records whose buckets are requested before the first of them is changed.
+const GROUP: usize = 64;
+
 /// Adds the records of a part of the log to the index, and returns their number.
 fn index_part(
     shared: &Shared,
@@ -241,6 +244,7 @@ fn index_part(
 ) -> Result<u64, OpenError> {
     let mut count = 0;
     let mut at = from;
+    let mut group = Vec::with_capacity(GROUP);
     while at < to {
         let rest = bytes.get((at - from) as usize..).unwrap_or_default();
         let blocks = first_run(rest, at, shared.id).map_err(|Corrupt| {
@@ -248,19 +252,30 @@ fn index_part(
             OpenError::Corrupt { file: file.as_str().to_owned(), at }
         })?;
         for (address, record) in records(blocks, at) {
-            if address.get() >= begin {
-                let hash = Hash::of(record.key, shared.seed);
-                insert(shared, hash, address)?;
-                count += 1;
+            if address.get() < begin {
+                continue;
+            }
+            let hash = Hash::of(record.key, shared.seed);
+            shared.index.prefetch(hash);
+            group.push((hash, address));
+            count += 1;
+            if group.len() == GROUP {
+                insert(shared, &mut group)?;
             }
         }
         at += blocks.len() as u64;
     }
+    insert(shared, &mut group)?;
     Ok(count)
 }
 
+/// Makes each record the newest of its chain, in their order.
+fn insert(shared: &Shared, group: &mut Vec<(Hash, Address)>) -> Result<(), OpenError> {
+    group.drain(..).try_for_each(|(hash, address)| insert_one(shared, hash, address))
+}
+
 /// Makes a record the newest of its chain.
-fn insert(shared: &Shared, hash: Hash, address: Address) -> Result<(), OpenError> {
+fn insert_one(shared: &Shared, hash: Hash, address: Address) -> Result<(), OpenError> {
     let added = match shared.index.find(hash) {
         Some(slot) => {
             assert!(slot.replace(address), "nobody else uses the index yet");

@@ -19,6 +19,7 @@ mod comparison;
 mod cost;
 mod hostile;
 pub(crate) mod kill;
+mod kv;
 mod lab;
 mod starved;
 
@@ -58,6 +59,9 @@ cargo xtask bench NAME
                                          second of its initialiser; per event of the channel,
                                          acknowledged from memory and from the disk; per event of
                                          `benchwright receive`, none lost
+  kv [--pairs 5] [--keys 10000000] [--only ROW] [--note FILE]
+                                         the key-value store; rows: in-process, scale, cold, fold-over,
+                                         recovery, tcp (beside Redis), sizes (beside Redis and memcached)
   hostile                                p99 under attacks on the hotel application, at most 2 ×
   kill [--runs 20] [--simulated 200]     killed runs can be continued, and leave nothing behind
   lab [--trials 40]                      time of an append to a long journal, of a trial without
@@ -103,7 +107,7 @@ type Known = (&'static str, fn(&str) -> bool);
 /// True if every bound was met.
 type Passed = Result<bool, String>;
 
-static BENCHES: [Bench; 13] = [
+static BENCHES: [Bench; 14] = [
     Bench {
         name: "calibration",
         options: &[("--attempts", is_count)],
@@ -171,6 +175,22 @@ static BENCHES: [Bench; 13] = [
             let mut command = Command::new(&machine.benchwright);
             command.args(["load", "--self-test", "--attempts", &attempts]).args(SENT_AT_ONCE);
             Ok(repository::succeeds(&mut command))
+        },
+        quick: None,
+    },
+    Bench {
+        name: "kv",
+        options: &[
+            ("--pairs", is_count),
+            ("--keys", is_count),
+            ("--only", kv::is_row),
+            ("--note", is_path),
+        ],
+        run: |machine, options| {
+            let (pairs, keys) = (options.count("--pairs", 5), options.count("--keys", 10_000_000));
+            let only = options.text("--only").map(str::to_owned);
+            let note = options.path("--note").map(Path::to_owned);
+            kv::run(machine, &kv::Extent { pairs, keys, only, note })
         },
         quick: None,
     },

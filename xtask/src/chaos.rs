@@ -21,7 +21,7 @@ mod tests;
 
 pub(crate) const USAGE: &str = "\
 cargo xtask chaos [--faults 200] [--seed N]
-cargo xtask chaos kv [--kills 200] [--seed N]
+cargo xtask chaos kv [--kills 200 | --soak MINUTES] [--seed N]
 
 Makes a short experiment on this machine again and again, each time with a random fault at a random moment, and
 continues it. It takes some ten minutes with 200 faults. As root also with a full disk, in a small file system of its
@@ -29,6 +29,8 @@ own. --seed repeats the same faults.
 
 `kv` kills a server of the key-value store under load instead, and starts it again: with checkpoints it has exactly the
 operations that it tells, and in the end each of them once; without durability it is empty. Needs python3.
+With --soak it is not killed, but has four times its memory of values of 8 B to 64 KiB: each is read as it was written,
+each addition happens once, and its memory stays within the sum of its parts.
 ";
 
 /// The longest time in which a run has to end, after a fault that ends it and without one.

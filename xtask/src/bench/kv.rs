@@ -60,7 +60,7 @@ pub(super) fn is_row(name: &str) -> bool {
 pub(super) fn run(machine: &Machine, extent: &Extent) -> Result<bool, String> {
     let mut build = repository::cargo();
     build.args(["build", "--locked", "--release", "-p", "kv", "-p", "kvserver"]);
-    if !repository::succeeds(build.args(["--example", "speed", "--example", "exchange"])) {
+    if !repository::succeeds(build.args(["--example", "speed", "--example", "client"])) {
         return Err("the build of the examples failed".to_owned());
     }
     println!("{} keys of 8 B with values of 8 B, unless a row says otherwise", extent.keys);
@@ -280,9 +280,9 @@ impl Bench<'_> {
     }
 
     fn exchange(&self, server: &Server, value: &str, pipeline: &str) -> Result<f64, String> {
-        let mut command = self.machine.command(Side::Client, self.example("exchange"));
+        let mut command = self.machine.command(Side::Client, self.example("client"));
         let address = server.address.to_string();
-        let words = [server.kind.protocol(), &address, value, pipeline, "16", "2"];
+        let words = ["exchange", server.kind.protocol(), &address, value, pipeline, "16", "2"];
         let output = output_of(command.args(words))?;
         output.trim().parse().map_err(|_| format!("exchange printed {output}"))
     }

@@ -94,7 +94,7 @@ impl Machine {
 }
 
 /// Returns a folder for files that a bench needs only during a run.
-pub(super) fn scratch() -> PathBuf {
+pub(crate) fn scratch() -> PathBuf {
     let folder = repository::target().join("bench");
     // If this fails, writing into the folder reports it.
     let _ = fs::create_dir_all(&folder);

@@ -50,6 +50,8 @@ struct State {
     again: Vec<Range<u64>>,
     /// They are not tried before.
     again_at: Instant,
+    /// Buffers of pages that were written: no more than are written at a time.
+    spare: Vec<Vec<u8>>,
 }
 
 impl State {
@@ -119,6 +121,15 @@ impl Flush {
         }?;
         state.writing += 1;
         Some(area)
+    }
+
+    /// Returns a buffer for a page.
+    pub(crate) fn spare(&self) -> Vec<u8> {
+        self.state.lock().expect("no holder of this lock panics").spare.pop().unwrap_or_default()
+    }
+
+    pub(crate) fn keep_spare(&self, buffer: Vec<u8>) {
+        self.state.lock().expect("no holder of this lock panics").spare.push(buffer);
     }
 
     /// Takes the result of a write.

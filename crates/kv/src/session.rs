@@ -154,6 +154,12 @@ impl Session {
         self.groups(ops, replies)
     }
 
+    /// The bytes of memory that pending operations hold: what they have brought, and what was found for
+    /// them.
+    pub fn held(&self) -> usize {
+        self.waiting.held() + self.cold.held()
+    }
+
     /// Completes what can be completed of the pending operations, fills `completions` with their ends,
     /// and does a part of the store's work with the storage. Call it again when the storage has
     /// completions, and while operations are pending.

@@ -30,6 +30,8 @@ pub(crate) struct Scratch {
     fixed: kv::Replies,
     sized: kv::Replies,
     completions: kv::Completions,
+    /// A buffer that is full from the beginning: nothing completes.
+    none: kv::Completions,
     /// The longest value that was met so far: groups of operations are so small that their values
     /// do not exceed what may wait.
     longest: usize,
@@ -44,6 +46,7 @@ impl Scratch {
             fixed: kv::Replies::new(usize::MAX),
             sized: kv::Replies::new(REPLIES),
             completions: kv::Completions::new(REPLIES),
+            none: kv::Completions::new(0),
             longest: 1,
         }
     }
@@ -154,7 +157,7 @@ impl Running {
                 rest.ops.len() * size_of::<FixedOp>() + rest.statuses.len() + rest.values.len()
             }
         };
-        self.kept_bytes + rest
+        self.kept_bytes + rest + self.store.held()
     }
 
     pub(crate) fn has_rest(&self) -> bool {
@@ -410,6 +413,11 @@ impl Running {
             let oldest = self.kept.pop_front().expect("there are several");
             self.kept_bytes -= oldest.replies.len() + oldest.completions.len();
         }
+    }
+
+    /// Takes part in the store's work, but completes nothing: the results that wait already are not read.
+    pub(crate) fn poll_only(&mut self, storage: &mut dyn Storage, scratch: &mut Scratch) {
+        self.store.poll(storage, &mut scratch.none);
     }
 
     /// Completes pending operations, and appends their results.

@@ -9,7 +9,9 @@ use measure::{Instant, Nanos};
 use net::{Closed, ConnectionId, Epoll, Event, Io, Waker};
 use wire::kv::Code;
 
-use crate::bounds::{ENDING, FAREWELL, GREETING, MOST_CONNECTIONS, MOST_HELD, STALLED};
+use crate::bounds::{
+    ENDING, FAREWELL, GREETING, MOST_CONNECTIONS, MOST_HELD, MOST_WAITING, STALLED,
+};
 use crate::connection::{Connection, Next};
 use crate::counts::Counted;
 use crate::desk::{Desk, Ended};
@@ -437,13 +439,15 @@ impl Shard {
                 continue;
             };
             let Desk { scratch, shared, shard, .. } = &mut self.desk;
-            with_storage(&mut self.io, &mut self.folder, |storage| {
-                session.poll(storage, scratch, &shared.counts[*shard], &mut self.out);
+            let must_wait = MOST_WAITING < peer.unread;
+            with_storage(&mut self.io, &mut self.folder, |storage| match must_wait {
+                true => session.poll_only(storage, scratch),
+                false => session.poll(storage, scratch, &shared.counts[*shard], &mut self.out),
             });
             if session.pending == 0 {
                 self.pending.swap_remove(place);
             }
-            if !self.out.is_empty() {
+            if must_wait || !self.out.is_empty() {
                 self.settle(id, Next::Continue, now);
             }
         }

@@ -20,8 +20,9 @@ mod tests;
 /// The most reads of a session in progress.
 const MOST_READS: usize = 128;
 
-/// The buffers that are kept for further operations.
-const MOST_SPARE: usize = 128;
+/// The bytes of a session's reads in progress, and of what they have found and no operation has
+/// taken, from which on no further read begins: values may be long.
+const MOST_BYTES: usize = 1 << 20;
 
 /// Marks the token of a write; the rest is the number of its first block.
 const WRITE: u64 = 1 << 63;
@@ -35,9 +36,10 @@ pub(super) struct Cold {
     /// The tokens of this session are this with the number of an operation.
     tokens: u64,
     reading: usize,
+    /// The bytes of these reads.
+    reading_bytes: usize,
+    /// Buffers of one block, while there are reads.
     spare: Vec<Vec<u8>>,
-    /// Buffers of whole pages.
-    spare_pages: Vec<Vec<u8>>,
     /// Segments before this one are closed: they are removed, or will be.
     first_segment: u64,
 }
@@ -55,9 +57,13 @@ enum Next<'a> {
 
 impl Cold {
     pub(super) fn new(owner: u64) -> Cold {
-        let (spare, spare_pages) = (Vec::new(), Vec::new());
-        let tokens = owner << NUMBER_BITS;
-        Cold { tokens, reading: 0, spare, spare_pages, first_segment: 0 }
+        let (tokens, spare) = (owner << NUMBER_BITS, Vec::new());
+        Cold { tokens, reading: 0, reading_bytes: 0, spare, first_segment: 0 }
+    }
+
+    /// The bytes of memory that it holds.
+    pub(super) fn held(&self) -> usize {
+        self.reading_bytes + self.spare.len() * BLOCK as usize
     }
 
     /// Takes what the storage has completed.
@@ -99,6 +105,7 @@ impl Cold {
         let begin = shared.log.borders().begin;
         self.close_old(begin, shared, storage);
         while self.reading < MOST_READS
+            && self.reading_bytes + waiting.found_bytes() < MOST_BYTES
             && storage.room() > 0
             && let Some((number, at)) = waiting.next_cold()
         {
@@ -115,6 +122,7 @@ impl Cold {
             };
             let mut buffer = self.spare.pop().unwrap_or_default();
             buffer.resize(length, 0);
+            self.reading_bytes += length;
             storage.begin(
                 file,
                 Operation::Read { at: offset, buffer },
@@ -141,7 +149,7 @@ impl Cold {
             let (segment, offset) = shared.place(area.start);
             match storage.file(segment.as_str()) {
                 Ok(file) => {
-                    let mut bytes = self.spare_pages.pop().unwrap_or_default();
+                    let mut bytes = shared.flush.spare();
                     shared.log.seal(area.start, area.end, shared.id, &mut bytes);
                     let token = WRITE | (area.start / BLOCK);
                     storage.begin(file, Operation::Write { at: offset, bytes }, token);
@@ -158,20 +166,20 @@ impl Cold {
         let start = (completion.token & !WRITE) * BLOCK;
         let area = start..start + completion.buffer.len() as u64;
         shared.flush.end(area, &completion.result);
-        self.spare_pages.push(completion.buffer);
+        shared.flush.keep_spare(completion.buffer);
     }
 
     fn read(&mut self, shared: &Shared, completion: Completion, waiting: &mut Waiting) {
-        self.reading -= 1;
         let number = (completion.token - self.tokens) as usize;
         let Completion { result, buffer, .. } = completion;
+        self.reading -= 1;
+        self.reading_bytes -= buffer.len();
         let op = waiting.get(number);
         let is_whole = result.is_ok_and(|length| length == buffer.len());
         if op.at() < shared.log.borders().begin {
             // The file may be gone.
             waiting.found(number, None, Address::NONE);
-            self.spare.push(buffer);
-            return;
+            return self.keep_spare(buffer);
         }
         if op.is_scan() {
             let at = op.at();
@@ -198,7 +206,9 @@ impl Cold {
     }
 
     fn keep_spare(&mut self, buffer: Vec<u8>) {
-        if self.spare.len() < MOST_SPARE {
+        if self.reading == 0 {
+            self.spare = Vec::new();
+        } else if buffer.capacity() == BLOCK as usize {
             self.spare.push(buffer);
         }
     }

@@ -11,6 +11,11 @@ use crate::status::Status;
 /// The most operations of a session that wait.
 pub(super) const MOST: usize = 4096;
 
+/// The buffers of an operation that has ended are kept for the next one up to this size, and all of
+/// them for so many operations.
+const MOST_KEPT: usize = 256;
+const MOST_UNUSED: usize = 64;
+
 /// The serial of an operation that does not wait any more.
 const ENDED: u64 = u64::MAX;
 
@@ -26,6 +31,9 @@ pub(super) struct Waiting {
     cold: VecDeque<usize>,
     /// The scans that wait for the end of the one before.
     scans: VecDeque<usize>,
+    /// The bytes that the operations have brought, and those that were found for them.
+    given: usize,
+    found: usize,
 }
 
 /// The reason to wait.
@@ -39,6 +47,16 @@ pub(super) enum Reason {
 impl Waiting {
     pub(super) fn len(&self) -> usize {
         self.ops.len() - self.free.len()
+    }
+
+    /// The bytes of memory that they hold.
+    pub(super) fn held(&self) -> usize {
+        self.ops.capacity() * (size_of::<OwnedOp>() + MOST_KEPT) + self.given + self.found
+    }
+
+    /// The bytes that were found in the storage, for operations that have not ended.
+    pub(super) fn found_bytes(&self) -> usize {
+        self.found
     }
 
     /// True if so many more operations may wait.
@@ -61,6 +79,7 @@ impl Waiting {
             self.ops.len() - 1
         });
         self.ops[number].become_copy(serial, op);
+        self.given += self.ops[number].bytes.len();
         self.wait(number, reason);
         Status::Pending
     }
@@ -79,6 +98,7 @@ impl Waiting {
         match reason {
             Reason::Others => self.ready.push_back(number),
             Reason::Cold(from) => {
+                self.forget_found(number);
                 let op = &mut self.ops[number];
                 (op.from, op.at, op.length_to_read) = (from, from, 0);
                 op.search = Search::Open;
@@ -126,12 +146,19 @@ impl Waiting {
 
     /// The search in the storage has ended.
     pub(super) fn found(&mut self, number: usize, value: Option<&[u8]>, at: Address) {
+        self.forget_found(number);
         let op = &mut self.ops[number];
         op.found_at = at;
         op.search = if value.is_some() { Search::Value } else { Search::Absent };
-        op.value.clear();
         op.value.extend_from_slice(value.unwrap_or_default());
+        self.found += op.value.len();
         self.ready.push_back(number);
+    }
+
+    fn forget_found(&mut self, number: usize) {
+        let value = &mut self.ops[number].value;
+        self.found -= value.len();
+        empty(value);
     }
 
     /// The blocks with the record that a scan needs were read.
@@ -147,8 +174,24 @@ impl Waiting {
     }
 
     pub(super) fn end(&mut self, number: usize) {
-        self.ops[number].serial = ENDED;
+        self.forget_found(number);
+        let op = &mut self.ops[number];
+        self.given -= op.bytes.len();
+        empty(&mut op.bytes);
+        empty(&mut op.key);
+        op.serial = ENDED;
         self.free.push(number);
+        if self.len() == 0 && MOST_UNUSED < self.ops.len() {
+            *self = Waiting::default();
+        }
+    }
+}
+
+/// Empties a buffer, and gives back a large one.
+fn empty(buffer: &mut Vec<u8>) {
+    match buffer.capacity() {
+        ..=MOST_KEPT => buffer.clear(),
+        _ => *buffer = Vec::new(),
     }
 }
 

@@ -92,6 +92,32 @@ fn a_store_larger_than_its_memory_has_all_values() {
 }
 
 #[test]
+fn what_pending_operations_hold_is_bounded_and_given_back() {
+    let mut thread = Thread::new(Disk::new(1));
+    let page = 4 * super::MOST_BYTES as u64;
+    let options = Options { memory: 4 * page, page, segment: 4 * page, ..options() };
+    let (_store, mut session) = open(&mut thread, options);
+    let length = super::MOST_BYTES / 4;
+    for key in 0..400_u64 {
+        let (key, value) = (key.to_le_bytes(), vec![key as u8; length]);
+        let ends = all(&mut thread, &mut session, &[Op::Upsert { key: &key, value: &value }]);
+        assert_eq!(ends[0].0, Status::Ok);
+    }
+    let names: Vec<_> = (0..100_u64).map(u64::to_le_bytes).collect();
+    let ops: Vec<_> = names.iter().map(|key| Op::Read { key }).collect();
+    let (mut replies, mut most, mut ended) = (Replies::new(1 << 20), 0, 0);
+    assert_eq!(session.batch(&ops, &mut replies), ops.len());
+    while 0 < session.pending() {
+        ended += thread.turn(&mut session).len();
+        most = most.max(session.held());
+    }
+    assert_eq!(ended, 100);
+    // The reads that find it full may have begun: the last is one value too many.
+    assert!((length..2 * super::MOST_BYTES).contains(&most), "{most}");
+    assert!(session.held() < 1 << 17, "{}", session.held());
+}
+
+#[test]
 fn a_store_on_disk_answers_as_a_map_does() {
     for seed in 1..4 {
         let faults = Faults { partial: true, ..Faults::default() };

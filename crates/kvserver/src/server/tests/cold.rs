@@ -145,3 +145,27 @@ fn results_that_followed_while_there_was_no_connection_are_repeated() {
         }
     }
 }
+
+#[test]
+fn a_client_that_reads_nothing_does_not_have_its_results_pile_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve_from(folder.path(), 1);
+    let mut client = Client::greet(&server, &HELLO);
+    let keys = keys();
+    fill(&mut client, &keys);
+    // 8 MB of values, of which the network takes a part.
+    let items: Vec<_> = keys.iter().map(|key| read(&key[..])).collect();
+    let first = client.next;
+    client.send(&sized(first, &items));
+    client.next += items.len() as u64;
+    std::thread::sleep(Duration::from_millis(500));
+    let mut results = Results::of(first, items.len());
+    let told = |counted| server.counts(0).of(counted);
+    let sent = told(Counted::BytesOut);
+    assert!(sent < 8_000_000, "{sent} bytes were written for a client that reads nothing");
+    results.receive(&mut client);
+    for (key, result) in (0..).zip(results.by_serial) {
+        assert_eq!(result, Some((Status::Ok, value(key))));
+    }
+    assert_eq!(told(Counted::HeldTooMuch), 0);
+}

@@ -200,6 +200,10 @@ impl<'a> Applying<'a> {
     }
 
     fn region(&self, address: Address) -> Region {
+        #[cfg(all(test, shuttle))]
+        if crate::session::model::copies_at_once() && address < self.borders.read_only {
+            return Region::ReadOnly;
+        }
         if address >= self.borders.read_only {
             Region::Mutable
         } else if address >= self.borders.safe_read_only {

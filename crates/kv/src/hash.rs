@@ -6,7 +6,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 #[cfg(all(test, not(shuttle)))]
 mod tests;
 
-pub(crate) const SLICE_BITS: u32 = 12;
+/// Few with the model checker, for which each word of a table costs time.
+pub(crate) const SLICE_BITS: u32 = if cfg!(shuttle) { 2 } else { 12 };
 pub(crate) const TAG_BITS: u32 = 15;
 
 /// The seed with which all keys have one of four hashes, so that a test can let them collide.

@@ -25,6 +25,8 @@ use self::waiting::{Reason, Waiting};
 mod cold;
 mod compactor;
 mod group;
+#[cfg(all(test, shuttle))]
+pub(crate) mod model;
 mod scan;
 #[cfg(all(test, not(shuttle)))]
 mod tests;

@@ -149,7 +149,22 @@ impl Store {
         self.shared.checkpoints.failure()
     }
 
-    #[cfg(all(test, not(shuttle)))]
+    /// A store with a storage that does nothing, as small as a block a page.
+    #[cfg(all(test, shuttle))]
+    pub(crate) fn of_few_blocks() -> Store {
+        let options = Options {
+            buckets: 1,
+            page: 4096,
+            memory: 4 * 4096,
+            sessions: 4,
+            durability: Durability::Checkpoint,
+            ..Options::default()
+        };
+        let shared = make(&options, true, Start::default()).expect("memory");
+        Store { shared: Arc::new(shared), recovered: None }
+    }
+
+    #[cfg(test)]
     pub(crate) fn shared(&self) -> &Shared {
         &self.shared
     }

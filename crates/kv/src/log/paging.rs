@@ -41,6 +41,15 @@ impl Log {
         (moves && self.regions.move_read_only(borders.read_only, to)).then_some(to)
     }
 
+    /// Moves ReadOnly to the tail, wherever that is.
+    #[cfg(all(test, shuttle))]
+    pub(crate) fn move_read_only_to_tail(&self) -> Option<Address> {
+        let (to, borders) = (Address::new(self.tail()), self.borders());
+        let is_safe = borders.safe_read_only == borders.read_only;
+        let moves = is_safe && to > borders.read_only;
+        (moves && self.regions.move_read_only(borders.read_only, to)).then_some(to)
+    }
+
     /// Every session has seen a ReadOnly.
     pub(crate) fn read_only_is_safe(&self, read_only: Address) {
         self.regions.move_safe_read_only(read_only);

@@ -14,7 +14,7 @@ use measure::Nanos;
 
 use crate::bench::machine::{now, since};
 use crate::programs::Build;
-use crate::{bench, processes, repository, skips, testbed, tidy, tools};
+use crate::{bench, models, processes, repository, skips, testbed, tidy, tools};
 
 #[cfg(test)]
 mod tests;
@@ -32,7 +32,7 @@ struct Outcome {
 
 type Step = (&'static str, fn() -> Outcome);
 
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     ("tools", || tools::install().into()),
     ("format", || cargo(&["fmt", "--all", "--check"]).into()),
     ("clippy", || {
@@ -45,6 +45,7 @@ const STEPS: [Step; 7] = [
     // as it is for users; as one program it would take as long again, and only figures need that.
     ("build", || Build::Tests.make().into()),
     ("test", test),
+    ("models", || models::interleave("1000").into()),
     ("bench", || bench::quick(Build::Tests).into()),
     ("tidy", || tidy::run().into()),
 ];

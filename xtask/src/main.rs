@@ -16,6 +16,7 @@ mod fuzz;
 mod grafana;
 mod image;
 mod journal;
+mod models;
 mod package;
 mod peers;
 mod pictures;
@@ -45,6 +46,7 @@ cargo xtask TASK
   proto   generates the code for the calls between services from crates/apps/proto
   chaos   random faults against short experiments, of which nothing may be lost or left
   fuzz    searches for input that breaks a parser: `build`, or `run --seconds N [TARGET]`
+  models  the key-value store under a model checker, and in miri
   grafana makes the dashboard in deploy/grafana with Grafana's own SDK (needs Go)
   image   builds the container image of both programs as an archive, without a daemon
   package builds the .deb, the archive of static programs and the image; `package try` installs each
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         ["proto"] => ended(proto::run()),
         ["chaos", ref words @ ..] => task(chaos::run(words), chaos::USAGE),
         ["fuzz", ref words @ ..] => task(fuzz::run(words), fuzz::USAGE),
+        ["models", ref words @ ..] => task(models::run(words), models::USAGE),
         ["image", ref words @ ..] => {
             task(image::Options::read(words).map(|options| image::run(&options)), image::USAGE)
         }

@@ -25,6 +25,14 @@ pub(crate) fn with_open(file: &Path) -> Vec<u32> {
     pids.filter(|pid| *pid != std::process::id()).filter(has_it).collect()
 }
 
+/// The resident bytes of a process.
+pub(crate) fn resident(pid: u32) -> Option<u64> {
+    let status =
+        fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
 /// Returns the words with which a process was started.
 pub(crate) fn command(pid: u32) -> String {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

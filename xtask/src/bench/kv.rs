@@ -6,9 +6,12 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use measure::Nanos;
+
 use self::server::{Kind, Server};
 use super::goal::{Finding, Goal};
-use super::machine::{self, Machine, Others, Side};
+use super::load::Load;
+use super::machine::{self, Machine, Others, Process, Side};
 use super::note;
 use crate::repository;
 
@@ -38,7 +41,7 @@ struct Row {
     run: fn(&Bench<'_>) -> Result<Vec<Finding>, String>,
 }
 
-const ROWS: [Row; 7] = [
+const ROWS: [Row; 8] = [
     Row { name: "in-process", run: |bench| bench.in_process() },
     Row { name: "scale", run: |bench| bench.scale() },
     Row { name: "cold", run: |bench| bench.cold() },
@@ -46,6 +49,7 @@ const ROWS: [Row; 7] = [
     Row { name: "recovery", run: |bench| bench.recovery() },
     Row { name: "tcp", run: |bench| bench.tcp() },
     Row { name: "sizes", run: |bench| bench.sizes() },
+    Row { name: "hostile", run: |bench| bench.hostile() },
 ];
 
 /// The writes of 8 + 8 bytes in a batch of 32 KiB.
@@ -214,6 +218,42 @@ impl Bench<'_> {
             }
         }
         Ok(findings)
+    }
+
+    /// The p99 of a client without and with an attack on the server.
+    fn hostile(&self) -> Result<Vec<Finding>, String> {
+        let ours = Server::start(self.machine, Kind::Store)?;
+        let workload = repository::root().join("experiments/ycsb/workloadc");
+        let records = "recordcount=10000";
+        let mut fill = self.machine.command(Side::Client, &self.machine.benchwright);
+        fill.args(["ycsb", "load", "kv", "-P"]).arg(&workload);
+        fill.args(["-p", records, "-p", &format!("kv.servers={}", ours.address)]);
+        output_of(&mut fill)?;
+        let p99 = || {
+            let mut load = self.machine.command(Side::Client, &self.machine.benchwright);
+            load.args(["load", &format!("kv://{}", ours.address), "--ycsb"]).arg(&workload);
+            load.args(["--ycsb-property", records, "--rate", "2000/s", "--duration", "5s"]);
+            load.args(["--connections", "4"]).args(machine::SENT_AT_ONCE);
+            Ok::<_, String>(Load::run(&mut load)?.response[2])
+        };
+        let (mut ratios, mut resident) = (Vec::new(), Vec::new());
+        for pair in 1..=self.extent.pairs {
+            let quiet = p99()?;
+            let mut attack = self.machine.command(Side::Client, self.example("client"));
+            attack.args(["attack", &ours.address.to_string(), "5000", "9"]);
+            let attack = Process::start(&mut attack)?;
+            // All of its connections are made first.
+            machine::sleep(Nanos::from_secs(3));
+            let attacked = p99()?;
+            resident.push(ours.resident() as f64 / MILLION);
+            drop(attack);
+            println!("{pair:>3}  p99 {quiet}, and {attacked} under attack");
+            ratios.push(attacked.as_secs_f64() / quiet.as_secs_f64());
+        }
+        Ok(vec![
+            finding("p99 beside 5,000 slow greetings, over without", ratios, "", Goal::most(2.0)),
+            finding("the server's resident MB meanwhile", resident, "", Goal::None),
+        ])
     }
 
     fn keys(&self) -> String {

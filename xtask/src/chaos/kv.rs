@@ -3,13 +3,12 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use measure::Nanos;
 
 use crate::bench::machine::{self, Process};
-use crate::processes::signal;
+use crate::processes::{self, signal};
 use crate::programs::Build;
 use crate::repository;
 
@@ -116,7 +115,7 @@ fn soaked(seconds: u64, seed: u64) -> Result<bool, String> {
         if let Some(status) = ended {
             break status;
         }
-        let resident = resident(server.0.id()).ok_or("the server has ended")?;
+        let resident = processes::resident(server.0.id()).ok_or("the server has ended")?;
         most = most.max(resident);
         if told + Nanos::from_secs(60) <= machine::since(begun) {
             told = machine::since(begun);
@@ -132,12 +131,4 @@ fn soaked(seconds: u64, seed: u64) -> Result<bool, String> {
         MOST / MIB
     );
     Ok(status.success() && ended.success() && most <= MOST)
-}
-
-/// The resident bytes of a process.
-fn resident(pid: u32) -> Option<u64> {
-    let status =
-        fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1024)
 }

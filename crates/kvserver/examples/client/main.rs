@@ -3,11 +3,13 @@
 //! ```text
 //! client exchange kv|redis|memcached IP:PORT VALUE_BYTES PIPELINE CONNECTIONS SECONDS
 //! client soak IP:PORT LIVE_BYTES CONNECTIONS SECONDS SEED
+//! client attack IP:PORT CONNECTIONS SECONDS
 //! ```
 #![expect(clippy::print_stdout, reason = "their output")]
 
 use std::process::ExitCode;
 
+mod attack;
 mod exchange;
 mod soak;
 mod store;
@@ -17,6 +19,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let ran = match &words[..] {
         ["exchange", rest @ ..] => exchange::run(rest),
+        ["attack", rest @ ..] => attack::run(rest),
         ["soak", rest @ ..] => soak::run(rest),
         _ => None,
     };

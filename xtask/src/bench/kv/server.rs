@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use super::machine::{Machine, Process, Side, free_port, ready, scratch, wait_until_it_listens};
 use crate::bench::machine::Cpu;
+use crate::processes;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Kind {
@@ -72,6 +73,11 @@ impl Server {
 
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// Its resident bytes.
+    pub(super) fn resident(&self) -> u64 {
+        processes::resident(self.process.0.id()).unwrap_or_default()
     }
 
     /// Its CPU time so far.

@@ -28,11 +28,12 @@ pub(super) fn run(machine: &Machine, real: usize, simulated: usize) -> Result<bo
             true
         }
     };
+    let store = killed_often(&folders, &STORE, real)?;
     let real = killed_often(&folders, &REAL, real)?;
     let repeatable = [&SIMULATED, &LEVELS, &BLOCKS];
     let kept = repeatable.map(|experiment| killed_often(&folders, experiment, simulated));
     let kept: Vec<bool> = kept.into_iter().collect::<Result<_, _>>()?;
-    Ok(real && foreign && kept.into_iter().all(|kept| kept))
+    Ok(real && store && foreign && kept.into_iter().all(|kept| kept))
 }
 
 /// An experiment to be killed.
@@ -44,6 +45,9 @@ struct Experiment {
 
 const REAL: Experiment =
     Experiment { arguments: &["experiments/hotel.yaml", "--profile", "ci"], repeatable: false };
+/// Servers of the key-value store, which are filled and verified first.
+const STORE: Experiment =
+    Experiment { arguments: &["experiments/kv-ycsb.yaml", "--profile", "ci"], repeatable: false };
 const LEVELS: Experiment =
     Experiment { arguments: &["experiments/levels.yaml", "--profile", "ci"], repeatable: true };
 /// Two searches of which each continues with what its own trials found, interleaved in blocks.

@@ -94,6 +94,11 @@ impl Index {
         Ok(Index { directory, tables, first_bits, counts, wanted, moves, least })
     }
 
+    /// The entries of all slices.
+    pub(crate) fn entries(&self) -> u64 {
+        self.counts.iter().map(|count| u64::from(count.load(Ordering::Relaxed))).sum()
+    }
+
     /// True if the slice of this hash is here.
     pub(crate) fn owns(&self, hash: Hash) -> bool {
         self.table(hash).is_some()

@@ -73,4 +73,4 @@ pub use replies::{Completions, Replies};
 pub use session::Session;
 pub use status::{Outcome, Status};
 pub use storage::Storage;
-pub use store::Store;
+pub use store::{LogRegions, Store};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::address::Address;
 use crate::checkpoint::manifest::version_of;
 use crate::checkpoint::{Checkpoints, Failed, NoCheckpoint, Start};
 use crate::compaction::Compaction;
@@ -18,6 +19,23 @@ use crate::shared::{Sessions, Shared, Which};
 use crate::status::Status;
 use crate::storage::Storage;
 use crate::sync::{AtomicU64, Ordering};
+
+/// The bytes of a log by region.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct LogRegions {
+    /// Only in the storage.
+    pub stored: u64,
+    /// In memory, where a change appends another record.
+    pub read_only: u64,
+    /// In memory, where records are changed in their places.
+    pub mutable: u64,
+}
+
+impl LogRegions {
+    pub fn total(self) -> u64 {
+        self.stored + self.read_only + self.mutable
+    }
+}
 
 /// A store, shared by its clones.
 #[derive(Clone, Debug)]
@@ -121,7 +139,24 @@ impl Store {
 
     /// The bytes of the log that are neither given up nor free.
     pub fn log_bytes(&self) -> u64 {
-        self.shared.log.tail().saturating_sub(self.shared.log.borders().begin.get())
+        self.log_regions().total()
+    }
+
+    /// The same by region.
+    pub fn log_regions(&self) -> LogRegions {
+        let borders = self.shared.log.borders();
+        let [begin, head, read_only] =
+            [borders.begin, borders.head, borders.read_only].map(Address::get);
+        LogRegions {
+            stored: head.saturating_sub(begin),
+            read_only: read_only.saturating_sub(head.max(begin)),
+            mutable: self.shared.log.tail().saturating_sub(read_only.max(begin)),
+        }
+    }
+
+    /// The chains of the index: keys with equal bits of their hashes share one.
+    pub fn chains(&self) -> u64 {
+        self.shared.index.entries()
     }
 
     /// True if a write or a sync has failed: nothing is written any more.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use kv::LogRegions;
 use wire::kv::{Opcode, Status};
 
 /// An event that a shard counts.
@@ -140,10 +141,11 @@ pub(crate) struct StoreState {
     pub(crate) is_checkpointing: bool,
     /// The version of the last checkpoint, if it was not completed, and why.
     pub(crate) failed: Option<(u64, String)>,
-    pub(crate) log_bytes: u64,
+    pub(crate) log: LogRegions,
     pub(crate) compactions: u64,
     pub(crate) is_compacting: bool,
     pub(crate) buckets: u64,
+    pub(crate) chains: u64,
     pub(crate) is_growing: bool,
 }
 
@@ -158,11 +160,14 @@ pub(crate) fn document(shards: &[Counts], store: &StoreState) -> String {
     }
     text.push_str("],\"checkpoint\":");
     write_checkpoint(store, &mut text);
-    let StoreState { log_bytes, compactions, is_compacting, buckets, is_growing, .. } = store;
+    let StoreState { log, compactions, is_compacting, buckets, chains, is_growing, .. } = store;
+    let LogRegions { stored, read_only, mutable } = log;
     let written = write!(
         text,
-        ",\"log\":{{\"bytes\":{log_bytes},\"compactions\":{compactions},\"compacting\":{is_compacting}}},\
-         \"index\":{{\"buckets\":{buckets},\"growing\":{is_growing}}}}}"
+        ",\"log\":{{\"bytes\":{},\"mutable\":{mutable},\"read_only\":{read_only},\"stored\":{stored},\
+         \"compactions\":{compactions},\"compacting\":{is_compacting}}},\
+         \"index\":{{\"buckets\":{buckets},\"growing\":{is_growing},\"chains\":{chains}}}}}",
+        log.total()
     );
     written.expect("a string takes all");
     text

@@ -111,10 +111,11 @@ impl Shared {
             durable: self.store.durable(),
             is_checkpointing: self.store.is_checkpointing(),
             failed,
-            log_bytes: self.store.log_bytes(),
+            log: self.store.log_regions(),
             compactions: self.store.compactions(),
             is_compacting: self.store.is_compacting(),
             buckets: self.store.buckets(),
+            chains: self.store.chains(),
             is_growing: self.store.is_growing(),
         };
         counts::document(&self.counts, &store)

@@ -148,5 +148,14 @@ fn figures(document: &Value) -> String {
             None => line(name, value),
         }
     }
+    for (part, name, label) in [
+        ("log", "mutable", "log bytes, mutable"),
+        ("log", "read_only", "log bytes, read-only"),
+        ("log", "stored", "log bytes, on disk"),
+        ("index", "chains", "chains"),
+        ("index", "buckets", "buckets"),
+    ] {
+        line(label, &document[part][name]);
+    }
     lines
 }

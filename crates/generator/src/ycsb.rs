@@ -93,7 +93,7 @@ fn go(
         let terms = Terms { pipeline: bench.pipeline, position: (server, servers) };
         for thread in 0..bench.threads {
             pools.push(Pool { endpoints: vec![(*address).into()], connections: 1 });
-            let driver = Kv::new(1, terms, batches(share, u64::from(thread)));
+            let driver = Kv::new(terms, batches(share, u64::from(thread)));
             drivers.push(driver.with_token(bench.token.clone()));
         }
     }

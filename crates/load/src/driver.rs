@@ -210,7 +210,8 @@ pub struct Reports {
     /// Requests that the peer has not processed, by the rules of the protocol: they are sent again,
     /// on another connection.
     pub again: Vec<Token>,
-    /// Requests that the peer has sent elsewhere.
+    /// Requests that are to be sent again although the peer may have processed them: it has sent them
+    /// elsewhere, or their connection broke, and the next one resumes its session.
     pub redirected: Vec<Redirect>,
     /// Set by [`Driver::receive`] if requests belong to other nodes than before: those that wait are
     /// routed anew.
@@ -294,7 +295,7 @@ pub trait Driver {
     }
 
     /// Writes the next request, or holds it ([`Reports::held`]), and remembers its token until it
-    /// completes.
+    /// completes. May complete one at once that came back and cannot be sent any more.
     fn start(&mut self, slot: Slot, asked: Asked, reports: &mut Reports) -> Result<Started, Fault>;
 
     /// Writes all that the slot holds.
@@ -340,10 +341,16 @@ pub trait Driver {
         Node(0)
     }
 
-    /// Handles the end of a request that is never started, such as one for a node that cannot be
-    /// reached, and returns its label.
-    fn unsent(&mut self, _number: u64, label: Label) -> Label {
-        label
+    /// Handles the end of a request that is never started, or not started again, such as one for a node
+    /// that cannot be reached.
+    fn unsent(&mut self, _number: u64, label: Label) -> Started {
+        label.into()
+    }
+
+    /// The longest time that a request which came back waits while no connection can be opened. With
+    /// zero, each attempt that fails ends one.
+    fn patience(&self) -> Nanos {
+        Nanos::ZERO
     }
 
     /// The number of users of a closed loop; `None` for as many as the connections have room for.
@@ -441,8 +448,12 @@ impl<D: Driver + ?Sized> Driver for Box<D> {
         (**self).route(number, label)
     }
 
-    fn unsent(&mut self, number: u64, label: Label) -> Label {
+    fn unsent(&mut self, number: u64, label: Label) -> Started {
         (**self).unsent(number, label)
+    }
+
+    fn patience(&self) -> Nanos {
+        (**self).patience()
     }
 
     fn users(&self) -> Option<usize> {

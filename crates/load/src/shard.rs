@@ -450,7 +450,12 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         if holds_back {
             self.note_departures();
         }
-        Ok(())
+        if self.reports.done.is_empty() {
+            return Ok(());
+        }
+        // It came back, and the driver cannot send it again.
+        self.held_back.retain(|held_back| *held_back != token);
+        self.settle(left)
     }
 
     /// Notes that a connection has a request, which was sent or is held.
@@ -649,6 +654,27 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         completion
     }
 
+    /// Records the outcome of a request that is not sent, or not again, and of its operations.
+    fn record_unsent(
+        &mut self,
+        index: usize,
+        (waiting, operations): (Waiting, u32),
+        outcome: Outcome,
+        why: &'static str,
+        now: Instant,
+    ) -> Completion {
+        let of = self.pools[index].of;
+        if 0 < operations {
+            let Waiting { intended, .. } = waiting;
+            let (label, begun, done) = (Label::NONE, now, now);
+            let all = StepCompletion { of, intended, label, begun, done, outcome, operations };
+            self.observer.step_completed(&all);
+        }
+        let completion = never_sent(of, waiting, now, outcome, why);
+        self.observer.completed(&completion);
+        completion
+    }
+
     /// Schedules the next request of a closed-loop user whose request has finished.
     fn think(&mut self, index: usize, now: Instant) -> Result<(), Fault> {
         let Some((think, random)) = &mut self.think else { return Ok(()) };
@@ -737,9 +763,9 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         for index in 0..self.pools.len() {
             for queue in 0..self.pools[index].queues.len() {
                 while let Some(waiting) = self.pools[index].pop(queue) {
-                    let of = self.pools[index].of;
-                    let completion = never_sent(of, waiting, now, Outcome::Unfinished, "");
-                    self.observer.completed(&completion);
+                    let completion =
+                        self.record_unsent(index, waiting, Outcome::Unfinished, "", now);
+                    let (waiting, _) = waiting;
                     if waiting.session != Session::NONE {
                         self.follow(index, waiting.session, &completion, now);
                     }

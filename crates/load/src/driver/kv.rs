@@ -1,19 +1,21 @@
 //! The key-value store: a batch is the request, and its operations are counted inside.
 //!
-//! A connection has a session of its own. What it has sent when it breaks is lost, as with any other
-//! protocol: a load measures what its target does, and sends no batch twice.
+//! The connection has a session of its own, which survives it: the next connection resumes the session, and
+//! sends what lacks a reply again with the same serials, so that the server executes each batch once. If it
+//! cannot, since the server has forgotten the session or a reply, the batches that lack a reply have failed.
 
 use std::collections::VecDeque;
 
+use ::measure::Nanos;
 use net::Closed;
 use wire::kv::{
-    Body, Checksums, Code, Decoder, Hello, ReplyFixed, Status, Token as Secret, VERSION,
+    Body, Checksums, Code, Completion, Decoder, Frame, Hello, ReplyFixed, Status, Token as Secret, VERSION,
     encode_hello, encode_prove, encode_request_fixed,
 };
 
 use super::{
-    Asked, Done, Driver, Fault, Label, Lost, Next, Opening, Outcome, Reports, Slot, Started, Step,
-    Token,
+    Asked, Done, Driver, Fault, Label, Lost, Next, Node, Opening, Outcome, Redirect, Reports, Slot,
+    Started, Step, Token,
 };
 
 pub mod shared;
@@ -36,11 +38,21 @@ pub trait KvWorkload {
     /// Fills the next batch, which is empty, with one operation or more.
     fn next(&mut self, batch: &mut Batch);
 
+    /// Notes that the oldest batch has ended, whatever became of it.
+    fn ended(&mut self) {}
+
     /// True if there is no further batch.
     fn has_ended(&self) -> bool {
         false
     }
 }
+
+/// The longest time for which a connection that broke is tried again before what it carried has failed.
+const PATIENCE: Nanos = Nanos::from_secs(10);
+/// The reason of a batch that was not sent again.
+const NOT_RESUMED: &str = "the session of a broken connection was not resumed";
+/// The reason if the server has recovered the session from a checkpoint that is older than an answer.
+const BEHIND: &str = "the server has lost operations of this session that it had answered";
 
 /// The terms of the connections to one server.
 #[derive(Clone, Copy, Debug)]
@@ -51,35 +63,39 @@ pub struct Terms {
     pub position: (u16, u16),
 }
 
-/// The driver of the key-value store.
+/// The driver of the key-value store, of one connection.
 #[derive(Debug)]
 pub struct Kv<W> {
     workload: W,
     terms: Terms,
     secret: Option<Secret>,
-    lines: Vec<Line>,
-    batch: Batch,
-    /// Opcodes of batches that have ended, whose memory is used again.
-    spare: Vec<Vec<u8>>,
+    line: Line,
+    /// Batches that have ended, whose memory is used again.
+    spare: Vec<Batch>,
 }
 
-/// One connection.
+/// The connection, and the session that survives it.
 #[derive(Debug, Default)]
 struct Line {
     decoder: Decoder,
     is_ready: bool,
     view: u32,
-    /// The serial of the next operation.
+    session: Option<u64>,
+    /// The serial of the next operation that was not sent before.
     next: u64,
     /// The batches whose results are not complete, in the order in which they were sent.
     sent: VecDeque<Sent>,
+    /// The batches that are to be sent again, in their order, all of them behind those that were sent.
+    kept: VecDeque<Kept>,
+    /// The reason why these cannot be sent again.
+    abandoned: Option<&'static str>,
 }
 
 #[derive(Debug)]
 struct Sent {
-    token: Token,
+    asked: Asked,
     serial: u64,
-    opcodes: Vec<u8>,
+    batch: Batch,
     is_answered: bool,
     /// The operations whose results follow.
     pending: usize,
@@ -87,11 +103,28 @@ struct Sent {
     failed: u32,
 }
 
+/// A batch that lacks a reply, of a connection that broke.
+#[derive(Debug)]
+struct Kept {
+    /// The request, once it is started again.
+    asked: Option<Asked>,
+    number: u64,
+    serial: u64,
+    batch: Batch,
+}
+
+impl Batch {
+    fn clear(&mut self) {
+        let Batch { opcodes, keys, values } = self;
+        opcodes.clear();
+        keys.clear();
+        values.clear();
+    }
+}
+
 impl<W: KvWorkload> Kv<W> {
-    pub fn new(slots: usize, terms: Terms, workload: W) -> Kv<W> {
-        let lines = (0..slots).map(|_| Line::default()).collect();
-        let (batch, spare) = (Batch::default(), Vec::new());
-        Kv { workload, terms, secret: None, lines, batch, spare }
+    pub fn new(terms: Terms, workload: W) -> Kv<W> {
+        Kv { workload, terms, secret: None, line: Line::default(), spare: Vec::new() }
     }
 
     /// Proves the knowledge of this token to a server that wants it.
@@ -100,112 +133,175 @@ impl<W: KvWorkload> Kv<W> {
         Kv { secret, ..self }
     }
 
-    fn line(&mut self, slot: Slot) -> &mut Line {
-        &mut self.lines[slot.0 as usize]
+    /// Makes the next batch.
+    fn draw(&mut self) -> Batch {
+        let mut batch = self.spare.pop().unwrap_or_default();
+        batch.clear();
+        self.workload.next(&mut batch);
+        assert!(!batch.opcodes.is_empty(), "a batch has an operation");
+        batch
+    }
+
+    /// Starts a batch again. They leave in the order of their serials, whichever is started first.
+    fn start_again(&mut self, asked: Asked, reports: &mut Reports) -> Started {
+        let place = self.line.kept.iter().position(|kept| kept.number == asked.number);
+        let place = place.expect("a request that came back was kept");
+        let operations = self.line.kept[place].batch.opcodes.len() as u32;
+        if let Some(why) = self.line.abandoned {
+            let kept = self.line.kept.remove(place).expect("it is there");
+            self.give_back(kept.batch);
+            reports.done.push(done(asked.token, Outcome::Reset, why));
+            return Started { label: Label::NONE, operations };
+        }
+        self.line.kept[place].asked = Some(asked);
+        while let Some(Kept { asked: Some(asked), .. }) = self.line.kept.front() {
+            let asked = *asked;
+            let Kept { serial, batch, .. } = self.line.kept.pop_front().expect("it is there");
+            self.line.send(asked, serial, batch, reports);
+        }
+        Started { label: Label::NONE, operations }
+    }
+
+    /// Notes the end of a batch. The session ends with the last one that could not be sent again.
+    fn give_back(&mut self, batch: Batch) {
+        self.workload.ended();
+        self.spare.push(batch);
+        if self.line.kept.is_empty() {
+            self.line.abandoned = None;
+        }
+    }
+}
+
+impl Line {
+    fn send(&mut self, asked: Asked, serial: u64, batch: Batch, reports: &mut Reports) {
+        let Batch { opcodes, keys, values } = &batch;
+        let at = (self.view, serial);
+        encode_request_fixed(at, opcodes, keys, values, Checksums::On, &mut reports.wire);
+        let (is_answered, pending, failed) = (false, 0, 0);
+        self.sent.push_back(Sent { asked, serial, batch, is_answered, pending, failed });
+    }
+
+    /// Begins with the session that the server has given, or goes on with the one that was asked for.
+    fn welcomed(&mut self, session: u64, executed: u64) -> Result<(), &'static str> {
+        if self.resumes().is_none() {
+            (self.session, self.next) = (Some(session), executed + 1);
+            return Ok(());
+        }
+        let first = self.kept.front().map_or(self.next, |kept| kept.serial);
+        // A server that was started again goes on from a checkpoint, which may lack operations that were
+        // answered, or have a part of a batch.
+        let ends_batch = self.kept.iter().any(|kept| kept.serial == executed + 1);
+        match first <= executed + 1 && (ends_batch || executed + 1 == self.next) {
+            true => Ok(()),
+            false => Err(BEHIND),
+        }
+    }
+
+    /// The session that the next connection goes on with: one of which a batch lacks its reply.
+    fn resumes(&self) -> Option<u64> {
+        let is_needed = !self.kept.is_empty() && self.abandoned.is_none();
+        self.session.filter(|_| is_needed)
     }
 }
 
 impl<W: KvWorkload> Driver for Kv<W> {
-    fn room(&self, slot: Slot) -> usize {
-        let sent = self.lines[slot.0 as usize].sent.len();
-        match self.workload.has_ended() {
+    fn room(&self, _slot: Slot) -> usize {
+        let Line { sent, kept, .. } = &self.line;
+        match self.workload.has_ended() && kept.is_empty() {
             true => 0,
-            false => usize::from(self.terms.pipeline).saturating_sub(sent),
+            false => usize::from(self.terms.pipeline).saturating_sub(sent.len()),
         }
     }
 
     fn opened(&mut self, _slot: Slot, _opening: Opening<'_>, reports: &mut Reports) -> Next {
         let Terms { pipeline, position } = self.terms;
-        encode_hello(&hello(pipeline, position), &mut reports.wire);
+        let hello = Hello { session: self.line.resumes(), ..hello(pipeline, position) };
+        encode_hello(&hello, &mut reports.wire);
         Next::Greeting(None)
     }
 
-    fn start(&mut self, slot: Slot, asked: Asked, reports: &mut Reports) -> Result<Started, Fault> {
-        let Batch { opcodes, keys, values } = &mut self.batch;
-        opcodes.clear();
-        keys.clear();
-        values.clear();
-        self.workload.next(&mut self.batch);
-        let Batch { opcodes, keys, values } = &self.batch;
-        let operations = opcodes.len();
-        assert!(0 < operations, "a batch has an operation");
-        let line = &mut self.lines[slot.0 as usize];
-        let at = (line.view, line.next);
-        encode_request_fixed(at, opcodes, keys, values, Checksums::On, &mut reports.wire);
-        let mut kept = self.spare.pop().unwrap_or_default();
-        kept.clear();
-        kept.extend_from_slice(opcodes);
-        line.sent.push_back(Sent {
-            token: asked.token,
-            serial: line.next,
-            opcodes: kept,
-            is_answered: false,
-            pending: 0,
-            failed: 0,
-        });
-        line.next += operations as u64;
+    fn start(&mut self, _slot: Slot, asked: Asked, reports: &mut Reports) -> Result<Started, Fault> {
+        if asked.again {
+            return Ok(self.start_again(asked, reports));
+        }
+        let batch = self.draw();
+        let (operations, serial) = (batch.opcodes.len(), self.line.next);
+        self.line.next += operations as u64;
+        self.line.send(asked, serial, batch, reports);
         Ok(Started { label: Label::NONE, operations: operations as u32 })
     }
 
-    fn receive(&mut self, slot: Slot, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault> {
-        let Kv { lines, spare, secret, .. } = self;
-        let line = &mut lines[slot.0 as usize];
-        let Line { decoder, is_ready, view, next, sent } = line;
-        let mut state = if *is_ready { Next::Continue } else { Next::Greeting(None) };
+    fn receive(&mut self, _slot: Slot, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault> {
+        let mut state = if self.line.is_ready { Next::Continue } else { Next::Greeting(None) };
+        // Frames borrow the decoder; what they are noted in is the rest.
+        let mut decoder = std::mem::take(&mut self.line.decoder);
         let mut rest = bytes;
         loop {
-            let frame = match decoder.next(&mut rest) {
-                Ok(Some(frame)) => frame,
-                Ok(None) => return Ok(state),
-                Err(malformed) => {
-                    return Ok(Next::Fail(Outcome::Malformed, malformed.code.as_str()));
-                }
+            let handled = match decoder.next(&mut rest) {
+                Ok(Some(frame)) => self.handle(&frame, reports),
+                Ok(None) => break,
+                Err(malformed) => Err(Next::Fail(Outcome::Malformed, malformed.code.as_str())),
             };
-            match frame.body {
-                Body::Welcome(welcome) if !*is_ready => {
-                    if welcome.wants_proof {
-                        let Some(secret) = secret else {
-                            return Ok(Next::Fail(Outcome::Connect, "the server wants a token"));
-                        };
-                        encode_prove(&secret.proof(&welcome.nonce), &mut reports.wire);
-                        continue;
-                    }
-                    (*is_ready, *view, *next) = (true, frame.header.view, welcome.executed + 1);
-                    state = Next::Ready(None);
+            match handled {
+                Ok(Next::Continue) => {}
+                Ok(next) => state = next,
+                Err(failed) => {
+                    state = failed;
+                    break;
                 }
-                Body::ReplyFixed(reply) => {
-                    if let Err(why) = answered(sent, frame.header.serial, reply, reports) {
-                        return Ok(Next::Fail(Outcome::Malformed, why));
-                    }
-                }
-                Body::Completions(completions) => {
-                    for done in completions {
-                        if let Err(why) = completed(sent, done.serial, done.answer.status) {
-                            return Ok(Next::Fail(Outcome::Malformed, why));
-                        }
-                    }
-                }
-                Body::Durable(_) => {}
-                Body::Error(error) => return Ok(refused(error.code)),
-                _ => return Ok(Next::Fail(Outcome::Malformed, "a frame that is not expected")),
             }
-            report(sent, spare, reports);
         }
+        self.line.decoder = decoder;
+        Ok(state)
     }
 
-    fn closed(&mut self, slot: Slot, lost: Lost, reports: &mut Reports) -> Result<(), Fault> {
-        let line = std::mem::take(self.line(slot));
-        for batch in line.sent {
-            let (outcome, why) = match lost {
-                Lost::TooLate(token) if token == batch.token => (Outcome::Timeout, ""),
-                Lost::By(Closed::WhileWriting) => (Outcome::Write, ""),
-                Lost::For(outcome, why) => (outcome, why),
-                Lost::By(_) | Lost::ByUs | Lost::TooLate(_) => (Outcome::Reset, ""),
-            };
-            reports.done.push(done(batch.token, outcome, why));
-            self.spare.push(batch.opcodes);
+    fn closed(&mut self, _slot: Slot, lost: Lost, reports: &mut Reports) -> Result<(), Fault> {
+        let (outcome, why) = match lost {
+            Lost::By(Closed::WhileWriting) => (Outcome::Write, ""),
+            Lost::For(outcome, why) => (outcome, why),
+            Lost::By(_) | Lost::ByUs | Lost::TooLate(_) => (Outcome::Reset, ""),
+        };
+        let is_broken = matches!(lost, Lost::By(_) | Lost::ByUs | Lost::For(Outcome::Connect, _));
+        let Line { session, next, sent, kept, abandoned, .. } = std::mem::take(&mut self.line);
+        self.line = Line { session, next, abandoned, ..Line::default() };
+        let sent = sent.into_iter().map(|Sent { asked, serial, batch, .. }| {
+            Kept { asked: Some(asked), number: asked.number, serial, batch }
+        });
+        for kept in sent.chain(kept) {
+            match kept.asked {
+                None => self.line.kept.push_back(kept),
+                Some(Asked { token, .. }) if is_broken => {
+                    reports.redirected.push(Redirect { token, to: Node(0) });
+                    self.line.kept.push_back(Kept { asked: None, ..kept });
+                }
+                Some(Asked { token, .. }) => {
+                    let is_late = lost == Lost::TooLate(token);
+                    let outcome = if is_late { Outcome::Timeout } else { outcome };
+                    reports.done.push(done(token, outcome, why));
+                    self.give_back(kept.batch);
+                }
+            }
+        }
+        if !is_broken && !self.line.kept.is_empty() {
+            self.line.abandoned = Some(if why.is_empty() { NOT_RESUMED } else { why });
         }
         Ok(())
+    }
+
+    fn unsent(&mut self, number: u64, label: Label) -> Started {
+        let place = self.line.kept.iter().position(|kept| kept.number == number);
+        let Some(kept) = place.and_then(|place| self.line.kept.remove(place)) else {
+            return label.into();
+        };
+        let operations = kept.batch.opcodes.len() as u32;
+        // Those behind it cannot be sent without it.
+        self.line.abandoned = Some(NOT_RESUMED);
+        self.give_back(kept.batch);
+        Started { label, operations }
+    }
+
+    fn patience(&self) -> Nanos {
+        PATIENCE
     }
 
     /// The next batch may still be leaving when the reply to the one before arrives.
@@ -214,7 +310,61 @@ impl<W: KvWorkload> Driver for Kv<W> {
     }
 
     fn has_stopped(&self) -> bool {
-        self.workload.has_ended() && self.lines.iter().all(|line| line.sent.is_empty())
+        let Line { sent, kept, .. } = &self.line;
+        self.workload.has_ended() && sent.is_empty() && kept.is_empty()
+    }
+}
+
+impl<W: KvWorkload> Kv<W> {
+    /// Handles a frame. The error is the end of the connection.
+    fn handle(&mut self, frame: &Frame<'_>, reports: &mut Reports) -> Result<Next, Next> {
+        let malformed = |why| Next::Fail(Outcome::Malformed, why);
+        let Line { is_ready, view, sent, .. } = &mut self.line;
+        match &frame.body {
+            Body::Welcome(welcome) if !*is_ready => {
+                if welcome.wants_proof {
+                    let Some(secret) = &self.secret else {
+                        return Err(Next::Fail(Outcome::Connect, "the server wants a token"));
+                    };
+                    encode_prove(&secret.proof(&welcome.nonce), &mut reports.wire);
+                    return Ok(Next::Greeting(None));
+                }
+                (*is_ready, *view) = (true, frame.header.view);
+                let welcomed = self.line.welcomed(welcome.session, welcome.executed);
+                welcomed.map_err(|why| Next::Fail(Outcome::Reset, why))?;
+                return Ok(Next::Ready(None));
+            }
+            Body::ReplyFixed(reply) => {
+                answered(sent, frame.header.serial, *reply, reports).map_err(malformed)?;
+            }
+            Body::Completions(completions) => {
+                let mut completions = *completions;
+                let mut note = |done: Completion<'_>| completed(sent, done.serial, done.answer.status);
+                completions.try_for_each(&mut note).map_err(malformed)?;
+            }
+            Body::Durable(_) => {}
+            Body::Error(error) => return Err(refused(error.code)),
+            _ => return Err(malformed("a frame that is not expected")),
+        }
+        self.report(reports);
+        Ok(Next::Continue)
+    }
+
+    /// Reports the batches that are complete.
+    fn report(&mut self, reports: &mut Reports) {
+        let is_complete = |batch: &Sent| batch.is_answered && batch.pending == 0;
+        while self.line.sent.front().is_some_and(is_complete) {
+            let Sent { asked, batch, failed, .. } = self.line.sent.pop_front().expect("it is there");
+            let (token, label) = (asked.token, Label::NONE);
+            let operations = batch.opcodes.len() as u32 - failed;
+            if 0 < failed && 0 < operations {
+                let outcome = Outcome::Ok;
+                reports.steps.push(Step { token, label, outcome, operations });
+            }
+            let outcome = if failed == 0 { Outcome::Ok } else { Outcome::Status };
+            reports.done.push(done(token, outcome, ""));
+            self.give_back(batch);
+        }
     }
 }
 
@@ -240,11 +390,11 @@ fn answered(
     let Some(batch) = sent.iter_mut().find(|batch| !batch.is_answered) else {
         return Err("a reply to no batch");
     };
-    if batch.serial != serial || !reply.fits(&batch.opcodes) {
+    if batch.serial != serial || !reply.fits(&batch.batch.opcodes) {
         return Err("a reply to another batch");
     }
     batch.is_answered = true;
-    reports.begun.push(batch.token);
+    reports.begun.push(batch.asked.token);
     if reply.statuses.iter().any(|status| *status != Status::Ok as u8) {
         let of = |wanted: Status| {
             reply.statuses.iter().filter(|status| **status == wanted as u8).count()
@@ -258,7 +408,7 @@ fn answered(
 /// Notes the result of a pending operation.
 fn completed(sent: &mut VecDeque<Sent>, serial: u64, status: Status) -> Result<(), &'static str> {
     let has = |batch: &&mut Sent| {
-        batch.serial <= serial && serial - batch.serial < batch.opcodes.len() as u64
+        batch.serial <= serial && serial - batch.serial < batch.batch.opcodes.len() as u64
     };
     let batch = sent.iter_mut().find(has).filter(|batch| 0 < batch.pending);
     let batch = batch.ok_or("a result of no operation")?;
@@ -267,27 +417,14 @@ fn completed(sent: &mut VecDeque<Sent>, serial: u64, status: Status) -> Result<(
     Ok(())
 }
 
-/// Reports the batches that are complete.
-fn report(sent: &mut VecDeque<Sent>, spare: &mut Vec<Vec<u8>>, reports: &mut Reports) {
-    while sent.front().is_some_and(|batch| batch.is_answered && batch.pending == 0) {
-        let Sent { token, opcodes, failed, .. } = sent.pop_front().expect("it is there");
-        let outcome = if failed == 0 { Outcome::Ok } else { Outcome::Status };
-        let operations = opcodes.len() as u32 - failed;
-        if 0 < failed && 0 < operations {
-            let (label, outcome) = (Label::NONE, Outcome::Ok);
-            reports.steps.push(Step { token, label, outcome, operations });
-        }
-        reports.done.push(done(token, outcome, ""));
-        spare.push(opcodes);
-    }
-}
-
 /// The end of a connection that the server has refused.
 fn refused(code: Code) -> Next {
     let outcome = match code {
         Code::Busy | Code::Denied | Code::TopologyMismatch | Code::Ending | Code::Version => {
             Outcome::Connect
         }
+        // The session cannot go on where its connection broke.
+        Code::SessionUnknown | Code::ReplyGone => Outcome::Reset,
         _ => Outcome::Malformed,
     };
     Next::Fail(outcome, code.as_str())

@@ -249,8 +249,8 @@ impl<W: RespWorkload> Driver for Resp<W> {
         Ok(())
     }
 
-    fn unsent(&mut self, _number: u64, _label: Label) -> Label {
-        self.workload.unsent()
+    fn unsent(&mut self, _number: u64, _label: Label) -> Started {
+        self.workload.unsent().into()
     }
 
     /// The next request may still be leaving when the reply to the one before arrives.

@@ -192,8 +192,12 @@ impl<D: Driver> Driver for Secured<D> {
         self.inner.route(number, label)
     }
 
-    fn unsent(&mut self, number: u64, label: Label) -> Label {
+    fn unsent(&mut self, number: u64, label: Label) -> Started {
         self.inner.unsent(number, label)
+    }
+
+    fn patience(&self) -> Nanos {
+        self.inner.patience()
     }
 
     fn users(&self) -> Option<usize> {

@@ -7,7 +7,7 @@ use ::measure::{Instant, Nanos};
 use net::{Closed, ConnectionId, Endpoint, Io};
 
 use super::pool::{Place, Pool, State};
-use super::{LONGEST_WAIT, Shard, never_sent, unanswered};
+use super::{LONGEST_WAIT, Shard, unanswered};
 use crate::driver::{Driver, Fault, Handshake, Lost, Next, Opening, Outcome, Slot, Token};
 use crate::observe::Observer;
 
@@ -428,14 +428,13 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         now: Instant,
     ) -> Result<(), Fault> {
         let pool = &mut self.pools[index];
-        if pool.is_usable(queue) {
+        if pool.is_usable(queue) || pool.is_patient(queue, now) {
             return Ok(());
         }
         for _ in 0..std::mem::take(&mut pool.queues[queue].failed) {
-            let pool = &mut self.pools[index];
-            let Some(waiting) = pool.pop(queue) else { return Ok(()) };
-            let completion = never_sent(pool.of, waiting, now, Outcome::Connect, why);
-            self.observer.completed(&completion);
+            let Some(waiting) = self.pools[index].pop(queue) else { return Ok(()) };
+            let completion = self.record_unsent(index, waiting, Outcome::Connect, why, now);
+            let (waiting, _) = waiting;
             self.go_on_after(index, waiting.session, &completion, now)?;
         }
         Ok(())

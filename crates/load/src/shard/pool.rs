@@ -8,7 +8,7 @@ use net::{ConnectionId, Endpoint};
 
 use super::sessions::Sessions;
 use super::{Due, Returned, Unopened, Waiting};
-use crate::driver::{Driver, Label, Node, Session, Slot, Token};
+use crate::driver::{Driver, Label, Node, Session, Slot, Started, Token};
 use crate::idle::Idle;
 use crate::observe::Of;
 
@@ -380,13 +380,21 @@ impl<D: Driver> Pool<D> {
         }
     }
 
-    /// Takes the oldest request that waits in a queue, which will not be sent.
-    pub(super) fn pop(&mut self, queue: usize) -> Option<Waiting> {
+    /// Takes the oldest request that waits in a queue, which will not be sent, with the number of its
+    /// operations.
+    pub(super) fn pop(&mut self, queue: usize) -> Option<(Waiting, u32)> {
         let queue = &mut self.queues[queue];
         let returned = queue.again.pop_front().map(|due| due.waiting);
         let mut waiting = returned.or_else(|| queue.backlog.pop_front())?;
-        waiting.label = self.driver.unsent(waiting.number, waiting.label);
-        Some(waiting)
+        let Started { label, operations } = self.driver.unsent(waiting.number, waiting.label);
+        waiting.label = label;
+        Some((waiting, operations))
+    }
+
+    /// True while a request that came back waits for a connection, though none can be opened.
+    pub(super) fn is_patient(&self, queue: usize, now: Instant) -> bool {
+        let oldest = self.queues[queue].again.front().and_then(|due| due.returned);
+        oldest.is_some_and(|returned| now < returned.at + self.driver.patience())
     }
 
     /// Queues a slot by the number of requests it carries, or removes it if it has no room.

@@ -418,11 +418,11 @@ impl<O: Operations> Driver for Shared<O> {
         }
     }
 
-    fn unsent(&mut self, number: u64, label: Label) -> Label {
+    fn unsent(&mut self, number: u64, label: Label) -> Started {
         let drawn = self.drawn(number).map_or_else(|| self.draw(number), Ok);
-        let Ok(Drawn { label, request, .. }) = drawn else { return label };
+        let Ok(Drawn { label, request, .. }) = drawn else { return label.into() };
         self.operations.ended(request, Outcome::Connect);
-        label
+        label.into()
     }
 
     fn users(&self) -> Option<usize> {

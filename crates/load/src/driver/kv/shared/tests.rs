@@ -281,9 +281,9 @@ fn a_lost_connection_ends_what_was_sent_and_gives_back_what_was_held() {
 fn requests_for_a_server_that_cannot_be_reached_end_with_their_label() {
     let (mut driver, _) = ready(3);
     route(&mut driver, 0..6);
-    assert_eq!(driver.unsent(1, Label::NONE), READ);
-    assert_eq!(driver.unsent(3, Label::NONE), READ);
-    assert_eq!(driver.unsent(5, Label::NONE), BOTH);
+    assert_eq!(driver.unsent(1, Label::NONE).label, READ);
+    assert_eq!(driver.unsent(3, Label::NONE).label, READ);
+    assert_eq!(driver.unsent(5, Label::NONE).label, BOTH);
     let ended = [1, 3, 5].map(|key| (key, Outcome::Connect));
     assert_eq!(driver.operations.ended, ended);
     assert!(driver.routed[1].is_empty());

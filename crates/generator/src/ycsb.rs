@@ -3,25 +3,33 @@
 pub mod client;
 
 use std::net::SocketAddr;
+use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use load::Outcome;
-use load::driver::kv::{Kv, Terms};
+use load::driver::kv::{Kv, Terms, shared};
 pub use load::measurement::Failure as NotMeasured;
 use load::measurement::{Measurement, Plan, Pool, measure};
 use load::pacing::Pacing;
+use load::{Driver, Outcome};
 use measure::pace::Think;
 use measure::{Histogram, Nanos, Quantile};
-use wire::kv::Token;
-use ycsb::bench::{Batches, Fill, Mix, Run};
+use wire::kv::{HEADER_BYTES, Token};
+use ycsb::bench::{self, Batches, Fill, Inserted, Keys, Mix, Requests, Run, scans};
 use ycsb::keys::{Distribution, Share};
+use ycsb::kv;
+use ycsb::workload::Part;
 
 /// A load of key-value servers.
 #[derive(Clone, Debug)]
 pub struct Bench {
     pub servers: Vec<SocketAddr>,
     pub threads: u16,
-    pub keys: u64,
+    /// The client among several, which divide the keys of the fill and the operations of the run.
+    pub client: Part,
+    pub keys: Keys,
+    /// The keys that the run asks for, one after the other; it draws them if absent.
+    pub listed: Option<Arc<Vec<u64>>>,
     /// The operations after which the stream of a run begins again.
     pub transactions: u64,
     pub seconds: Nanos,
@@ -40,8 +48,11 @@ pub struct Bench {
 pub struct Figures {
     /// The operations that were answered in the window.
     pub operations: u64,
-    /// The operations that ended otherwise than hoped, at any time.
+    /// The operations that ended as hoped, and otherwise, at any time.
+    pub ok: u64,
     pub failed: u64,
+    /// The batches that were sent again, after their connection broke.
+    pub sent_again: u64,
     pub window: Nanos,
     /// The median time from the sending of a batch to its reply.
     pub median: Option<Nanos>,
@@ -59,66 +70,137 @@ impl Figures {
 const LONGEST_FILL: Nanos = Nanos::from_secs(24 * 3600);
 /// The time for the last replies.
 const DRAIN: Nanos = Nanos::from_secs(5);
+/// The bytes of a scan in a batch.
+const SCAN_BYTES: usize = 24;
+/// The longest time that a scan waits for others of its batch.
+const LINGER: Nanos = Nanos::from_micros(100);
 
 /// Writes every key once.
 pub fn fill(bench: &Bench, stop: &AtomicBool) -> Result<Figures, NotMeasured> {
-    let threads = u64::from(bench.threads);
-    go(bench, LONGEST_FILL, stop, |share, thread| {
-        Batches::Fill(Fill::new(thread, threads, bench.keys, share, bench.batch))
+    let (client, threads) = (bench.client, u64::from(bench.threads));
+    let step = u64::from(client.of) * threads;
+    bench.batches(LONGEST_FILL, stop, |share, thread| {
+        let first = u64::from(client.number) * threads + thread;
+        Batches::Fill(Fill::new(first, step, bench.keys.clone(), share, bench.batch))
     })
 }
 
 /// Runs the operations of the mix for the time.
 pub fn run(bench: &Bench, stop: &AtomicBool) -> Result<Figures, NotMeasured> {
-    let connections = u64::from(bench.threads) * bench.servers.len() as u64;
-    let length = bench.transactions.div_ceil(connections);
-    go(bench, bench.seconds, stop, |share, thread| {
-        let stream = u64::from(share.server) * u64::from(bench.threads) + thread;
-        let what = (bench.mix, bench.distribution);
-        let seed = (bench.seed, stream);
-        Batches::Run(Run::new(what, bench.keys, share, bench.batch, length, seed))
+    if bench.mix == Mix::E {
+        return bench.scans(stop);
+    }
+    let (servers, threads) = (bench.servers.len() as u64, u64::from(bench.threads));
+    let (client, keys) = (bench.client, bench.keys.count());
+    let streams = servers * threads * u64::from(client.of);
+    let length = bench.transactions.div_ceil(streams);
+    let inserts = bench.mix == Mix::D && bench.listed.is_none();
+    let inserted = inserts.then(|| Arc::new(Inserted::new(keys, client, threads, servers)));
+    bench.batches(bench.seconds, stop, |share, thread| {
+        let place = u64::from(share.server) * threads + thread;
+        let stream = place * u64::from(client.of) + u64::from(client.number);
+        let (mix, bytes, seed) = (bench.mix, bench.batch, (bench.seed, stream));
+        let requests = match (&bench.listed, &inserted) {
+            (Some(listed), _) => Requests::Listed(Arc::clone(listed), bench.part(listed, thread)),
+            (None, Some(inserted)) => Requests::Latest(Arc::clone(inserted)),
+            (None, None) => Requests::Drawn(bench.distribution, bench.keys.clone()),
+        };
+        let inserts = inserted.clone().map(|inserted| (inserted, place as usize));
+        let terms = bench::Terms { mix, share, bytes, length, seed };
+        Batches::Run(Box::new(Run::new(terms, requests, inserts)))
     })
 }
 
-fn go(
-    bench: &Bench,
-    length: Nanos,
-    stop: &AtomicBool,
-    batches: impl Fn(Share, u64) -> Batches,
-) -> Result<Figures, NotMeasured> {
-    let servers = bench.servers.len() as u16;
-    let (mut pools, mut drivers) = (Vec::new(), Vec::new());
-    for (server, address) in (0..).zip(&bench.servers) {
-        let share = Share { server, servers };
-        let terms = Terms { pipeline: bench.pipeline, position: (server, servers) };
-        for thread in 0..bench.threads {
-            pools.push(Pool { endpoints: vec![(*address).into()], connections: 1 });
-            let driver = Kv::new(terms, batches(share, u64::from(thread)));
-            drivers.push(driver.with_token(bench.token.clone()));
-        }
+impl Bench {
+    /// The part of a list that a thread of this client asks for, each of its connections what its server has.
+    fn part(&self, listed: &[u64], thread: u64) -> Range<usize> {
+        let Part { number, of } = self.client;
+        let threads = u32::from(self.threads);
+        let part = Part { number: number * threads + thread as u32, of: of * threads };
+        let Range { start, end } = part.share(listed.len() as u64);
+        start as usize..end as usize
     }
-    let pacing = Pacing::Closed { think: Think::NONE };
-    let whole = Plan::whole(pools, pacing, length);
-    let cpus = vec![None; usize::from(bench.threads)];
-    let plan = Plan { targets: u32::from(servers), drain: DRAIN, cpus, seed: bench.seed, ..whole };
-    let watchers = vec![(); usize::from(bench.threads)];
-    let measured = measure(&plan, drivers, watchers, None, stop)?;
-    Ok(figures(&measured.measurement))
+
+    /// Sends batches, from a thread to each server by a connection of its own.
+    fn batches(
+        &self,
+        length: Nanos,
+        stop: &AtomicBool,
+        batches: impl Fn(Share, u64) -> Batches,
+    ) -> Result<Figures, NotMeasured> {
+        let servers = self.servers.len() as u16;
+        let (mut pools, mut drivers) = (Vec::new(), Vec::new());
+        for (server, address) in (0..).zip(&self.servers) {
+            let share = Share { server, servers };
+            let terms = Terms { pipeline: self.pipeline, position: (server, servers) };
+            for thread in 0..self.threads {
+                pools.push(Pool { endpoints: vec![(*address).into()], connections: 1 });
+                let driver = Kv::new(terms, batches(share, u64::from(thread)));
+                drivers.push(driver.with_token(self.token.clone()));
+            }
+        }
+        let targets = u32::from(servers);
+        Ok(figures(&self.measure(pools, targets, drivers, length, stop)?))
+    }
+
+    /// Runs the workload E: scans go on at the server of the next hashes, so that each operation is a request.
+    fn scans(&self, stop: &AtomicBool) -> Result<Figures, NotMeasured> {
+        let servers = self.servers.len();
+        let endpoints = self.servers.iter().map(|address| (*address).into()).collect();
+        let pool = Pool { endpoints, connections: servers };
+        let pools = vec![pool; self.threads.into()];
+        let each = (self.batch.saturating_sub(HEADER_BYTES) / SCAN_BYTES).max(1);
+        let outstanding = (each * usize::from(self.pipeline)).min(u16::MAX.into());
+        let servers = servers as u16;
+        let terms = shared::Terms { outstanding, users: None, linger: LINGER, servers };
+        let workload = scans(self.keys.count(), self.transactions, self.distribution, self.client);
+        let streams = client::Streams::run(&workload, self.seed, pools.len());
+        let terms = vec![terms; pools.len()];
+        let drivers = client::of_kv(&pools, &streams, kv::Keys::Integers, &terms);
+        let measurement = self.measure(pools, 1, drivers, self.seconds, stop)?;
+        let (mut operations, mut ok, mut failed) = (0, 0, 0);
+        for part in &measurement.parts {
+            operations += part.completed_inside;
+            ok += part.outcomes[Outcome::Ok as usize];
+            failed += Outcome::failures(&part.outcomes);
+        }
+        // No driver of single operations resumes a session: what it redirects goes on elsewhere.
+        Ok(Figures { operations, ok, failed, sent_again: 0, ..figures(&measurement) })
+    }
+
+    fn measure<D: Driver + Send>(
+        &self,
+        pools: Vec<Pool>,
+        targets: u32,
+        drivers: Vec<D>,
+        length: Nanos,
+        stop: &AtomicBool,
+    ) -> Result<Measurement, NotMeasured> {
+        let pacing = Pacing::Closed { think: Think::NONE };
+        let whole = Plan::whole(pools, pacing, length);
+        let cpus = vec![None; usize::from(self.threads)];
+        let plan = Plan { targets, drain: DRAIN, cpus, seed: self.seed, ..whole };
+        let watchers = vec![(); usize::from(self.threads)];
+        Ok(measure(&plan, drivers, watchers, None, stop)?.measurement)
+    }
 }
 
 fn figures(measurement: &Measurement) -> Figures {
     let mut service = Histogram::new();
-    let (mut operations, mut failed) = (0, 0);
+    let (mut operations, mut ok, mut failed, mut sent_again) = (0, 0, 0, 0);
     for part in &measurement.parts {
         service.add(&part.service);
         operations += part.operations_inside;
-        let failures = Outcome::ALL.into_iter().filter(|outcome| outcome.is_failure());
-        failed += failures.map(|outcome| part.operations[outcome as usize]).sum::<u64>();
+        ok += part.operations[Outcome::Ok as usize];
+        failed += Outcome::failures(&part.operations);
+        sent_again += part.redirected;
     }
     let quantile = |level| Quantile::new(level).and_then(|quantile| service.quantile(quantile));
     Figures {
         operations,
+        ok,
         failed,
+        sent_again,
         window: measurement.window.length(),
         median: quantile(0.5),
         p99: quantile(0.99),

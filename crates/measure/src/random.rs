@@ -25,6 +25,7 @@ impl Random {
         Random::new(base ^ number.wrapping_mul(0xd134_2543_de82_ef95))
     }
 
+    #[inline]
     pub fn next_u64(&mut self) -> u64 {
         let s = &mut self.state;
         let result = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
@@ -39,6 +40,7 @@ impl Random {
     }
 
     /// Returns a uniform number in [0, 1), with 53 random bits.
+    #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -63,6 +65,7 @@ impl Random {
 
     /// Returns a uniform number in [0, bound), with negligible modulo bias (Lemire's
     /// multiplication).
+    #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         assert!(0 < bound, "the bound is above zero");
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64

@@ -22,5 +22,7 @@ pub mod redis;
 pub mod settings;
 pub mod status;
 pub mod stream;
+#[cfg(test)]
+mod tests;
 pub mod workload;
 pub mod zipf;

@@ -47,7 +47,7 @@ enum Phase {
 
 /// The ranks of the distribution `latest`, for the number of records at its last draw.
 #[derive(Debug)]
-struct Newest {
+pub(crate) struct Newest {
     zeta: Zeta,
     ranks: Zipf,
 }
@@ -65,8 +65,7 @@ impl Stream {
 
     /// Draws operations of the workload's mix.
     pub fn run(workload: &Arc<Workload>, shard: Part, seed: u64, shared: &Arc<Shared>) -> Stream {
-        let zeta = Zeta::default();
-        let newest = Box::new(Newest { ranks: Zipf::new(1, &zeta), zeta });
+        let newest = Box::new(Newest::default());
         let share = shard.share(workload.operation_count);
         let remaining = (workload.operation_count != 0).then_some(share.end - share.start);
         let phase = Phase::Run { shared: Arc::clone(shared), newest };
@@ -194,8 +193,15 @@ fn exponential(last: u64, rate: f64, u: f64) -> Option<u64> {
     last.checked_sub((-u.ln() / rate) as u64)
 }
 
+impl Default for Newest {
+    fn default() -> Newest {
+        let zeta = Zeta::default();
+        Newest { ranks: Zipf::new(1, &zeta), zeta }
+    }
+}
+
 impl Newest {
-    fn draw(&mut self, last: u64, u: f64) -> u64 {
+    pub(crate) fn draw(&mut self, last: u64, u: f64) -> u64 {
         // There are as many ranks as records without the first, which is never chosen unless it is the only one.
         let items = last.max(1);
         if self.ranks.items() != items {

@@ -48,4 +48,5 @@ mod terminal;
 mod tls;
 mod unread;
 mod users;
+mod ycsb_bench;
 mod ycsb_servers;

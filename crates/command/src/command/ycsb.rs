@@ -3,6 +3,7 @@
 mod bench;
 mod convert;
 mod given;
+mod lists;
 pub(crate) mod original;
 mod output;
 mod run;

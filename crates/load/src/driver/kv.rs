@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use ::measure::Nanos;
 use net::Closed;
 use wire::kv::{
-    Body, Checksums, Code, Completion, Decoder, Frame, Hello, ReplyFixed, Status, Token as Secret, VERSION,
-    encode_hello, encode_prove, encode_request_fixed,
+    Body, Checksums, Code, Completion, Decoder, Frame, Hello, ReplyFixed, Status, Token as Secret,
+    VERSION, encode_hello, encode_prove, encode_request_fixed,
 };
 
 use super::{
@@ -114,7 +114,7 @@ struct Kept {
 }
 
 impl Batch {
-    fn clear(&mut self) {
+    pub fn clear(&mut self) {
         let Batch { opcodes, keys, values } = self;
         opcodes.clear();
         keys.clear();
@@ -220,7 +220,12 @@ impl<W: KvWorkload> Driver for Kv<W> {
         Next::Greeting(None)
     }
 
-    fn start(&mut self, _slot: Slot, asked: Asked, reports: &mut Reports) -> Result<Started, Fault> {
+    fn start(
+        &mut self,
+        _slot: Slot,
+        asked: Asked,
+        reports: &mut Reports,
+    ) -> Result<Started, Fault> {
         if asked.again {
             return Ok(self.start_again(asked, reports));
         }
@@ -264,8 +269,11 @@ impl<W: KvWorkload> Driver for Kv<W> {
         let is_broken = matches!(lost, Lost::By(_) | Lost::ByUs | Lost::For(Outcome::Connect, _));
         let Line { session, next, sent, kept, abandoned, .. } = std::mem::take(&mut self.line);
         self.line = Line { session, next, abandoned, ..Line::default() };
-        let sent = sent.into_iter().map(|Sent { asked, serial, batch, .. }| {
-            Kept { asked: Some(asked), number: asked.number, serial, batch }
+        let sent = sent.into_iter().map(|Sent { asked, serial, batch, .. }| Kept {
+            asked: Some(asked),
+            number: asked.number,
+            serial,
+            batch,
         });
         for kept in sent.chain(kept) {
             match kept.asked {
@@ -339,7 +347,8 @@ impl<W: KvWorkload> Kv<W> {
             }
             Body::Completions(completions) => {
                 let mut completions = *completions;
-                let mut note = |done: Completion<'_>| completed(sent, done.serial, done.answer.status);
+                let mut note =
+                    |done: Completion<'_>| completed(sent, done.serial, done.answer.status);
                 completions.try_for_each(&mut note).map_err(malformed)?;
             }
             Body::Durable(_) => {}
@@ -354,7 +363,8 @@ impl<W: KvWorkload> Kv<W> {
     fn report(&mut self, reports: &mut Reports) {
         let is_complete = |batch: &Sent| batch.is_answered && batch.pending == 0;
         while self.line.sent.front().is_some_and(is_complete) {
-            let Sent { asked, batch, failed, .. } = self.line.sent.pop_front().expect("it is there");
+            let Sent { asked, batch, failed, .. } =
+                self.line.sent.pop_front().expect("it is there");
             let (token, label) = (asked.token, Label::NONE);
             let operations = batch.opcodes.len() as u32 - failed;
             if 0 < failed && 0 < operations {

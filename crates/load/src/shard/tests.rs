@@ -19,6 +19,7 @@ use crate::source::Streams;
 mod alike;
 mod load;
 mod mixtures;
+mod resumed;
 mod scenarios;
 mod secured;
 mod server;

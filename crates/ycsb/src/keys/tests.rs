@@ -1,23 +1,6 @@
 use super::*;
 
 #[test]
-fn vectors_of_keys() {
-    for (number, expected) in [
-        (0, 6_284_781_860_667_377_211),
-        (1, 8_517_097_267_634_966_620),
-        (2, 1_820_151_046_732_198_393),
-        (3, 4_052_466_453_699_787_802),
-        (1_000, 5_952_875_239_596_136_740),
-        (1 << 31, 5_860_980_763_039_959_109),
-        (3_000_000_000, 4_396_946_494_927_717_697),
-        (10_000_000_000, 1_201_321_332_300_452_516),
-        (i64::MAX as u64, 8_289_549_613_075_766_851),
-    ] {
-        assert_eq!(key(number), expected, "{number}");
-    }
-}
-
-#[test]
 fn every_key_has_one_server_and_all_have_about_as_many() {
     for servers in [1, 2, 3, 7, 64] {
         let mut counts = vec![0; usize::from(servers)];
@@ -42,7 +25,35 @@ fn the_first_rank_of_the_zipf_distribution_has_its_share() {
     let mut random = Random::new(1);
     let draws = 100_000;
     let hot = key(0) % 1_000_000;
-    let drawn = (0..draws).filter(|_| Distribution::Zipfian.draw(1_000_000, &mut random) == hot);
+    let zipfian = Draws::new(Distribution::Zipfian, 1_000_000);
+    let drawn = (0..draws / BLOCK).flat_map(|_| zipfian.next(&mut random));
     // 1 / ζ = 0.03778, within six standard deviations.
-    assert!((3_418..4_140).contains(&drawn.count()));
+    assert!((3_418..4_140).contains(&drawn.filter(|number| *number == hot).count()));
+}
+
+#[test]
+fn keys_in_blocks_are_those_of_one_at_a_time() {
+    let mut random = Random::new(1);
+    for bits in 0..=64 {
+        let most = if bits == 0 { 0 } else { u64::MAX >> (64 - bits) };
+        let mut numbers: Block = std::array::from_fn(|_| random.next_u64() & most);
+        numbers[0] = most;
+        assert_eq!(keys(&numbers), numbers.map(key), "{bits}");
+    }
+}
+
+#[test]
+fn remainders_are_those_of_a_division() {
+    let mut random = Random::new(1);
+    let most = 1 << 63;
+    let sizes = (0..64).flat_map(|bits: u32| [1 << bits, (1 << bits) - 1, (1 << bits) + 1]);
+    for divisor in sizes.chain([10_000_000, 250_000_000, u64::MAX]).filter(|divisor| 0 < *divisor) {
+        let remainder = Remainder::by(divisor);
+        let multiples = (0..20).map(|times| divisor.saturating_mul(times));
+        let near = multiples.flat_map(|all| [all.saturating_sub(1), all, all.saturating_add(1)]);
+        let drawn: Vec<u64> = (0..1_000).map(|_| random.next_u64() >> 1).collect();
+        for number in near.chain(drawn).chain([most, most - 1]).filter(|number| *number <= most) {
+            assert_eq!(remainder.of(number), number % divisor, "{number} by {divisor}");
+        }
+    }
 }

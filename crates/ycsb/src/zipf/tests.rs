@@ -4,18 +4,6 @@ use super::*;
 const US: [f64; 7] = [0.05, 0.06, 0.2, 0.25, 0.5, 0.75, 0.9];
 
 #[test]
-fn vectors_of_zeta() {
-    let zeta = Zeta::default();
-    for (n, expected) in [
-        (2, 1.503_477_775_028_359_4),
-        (1000, 7.728_953_217_284_729),
-        (1_000_000, 15.391_849_746_037_371),
-    ] {
-        assert!((zeta.of(n) / expected - 1.0).abs() < 1e-12, "{n}: {}", zeta.of(n));
-    }
-}
-
-#[test]
 fn zeta_is_the_sum_of_its_terms() {
     for theta in [0.5, 0.98, 0.99] {
         let zeta = Zeta::new(theta);
@@ -62,6 +50,23 @@ fn multiplications_change_hardly_any_rank() {
         }
     }
     assert!(changed <= 10, "{changed}");
+}
+
+#[test]
+fn ranks_in_blocks_are_those_of_one_at_a_time() {
+    let zeta = Zeta::default();
+    let mut random = measure::Random::new(2);
+    for zipf in [SCRAMBLED, Zipf::new(1, &zeta), Zipf::new(3, &zeta), Zipf::new(1000, &zeta)] {
+        for _ in 0..2_000 {
+            let mut uniform = std::array::from_fn(|_| random.unit());
+            uniform[0] = 1.0 - f64::EPSILON / 2.0;
+            uniform[1] = 0.0;
+            assert_eq!(zipf.ranks(&uniform), uniform.map(|u| zipf.rank(u)));
+        }
+    }
+    let other = Zipf::new(1000, &Zeta::new(0.98));
+    let uniform = [0.7; BLOCK];
+    assert_eq!(other.ranks(&uniform), uniform.map(|u| other.rank(u)));
 }
 
 #[test]

@@ -12,13 +12,17 @@ use measure::{Nanos, quantity};
 use net::{Closed, cores, process};
 use serde_json::{Value, json};
 use wire::kv::Token;
-use ycsb::bench::Mix;
+use ycsb::bench::{Keys, Mix};
 use ycsb::keys::Distribution;
+use ycsb::workload::Part;
 
 use console::output::{self, Exit, Failure};
 
 use crate::command::kv::journal::Journal;
 use crate::command::kv::serve::{Address, read_token};
+
+use super::lists::{Files, Lists};
+use super::run::part;
 
 #[cfg(test)]
 mod tests;
@@ -29,19 +33,33 @@ mod tests;
                         benchwright ycsb bench --servers 127.0.0.1 --keys 1M --seconds 10\n\n\
                         The client works in a closed loop: each connection has --pipeline batches outstanding, and sends the \
                         next one with each reply. So the throughput is a maximum, and the latency is that of batches at this \
-                        throughput, from sending to reply: it is no response time of a service under an offered load.\n\n\
+                        throughput, from sending to reply: it is no response time of a service under an offered load. With \
+                        --mix e it is that of single operations.\n\n\
+                        A connection that breaks is opened again and goes on with its session: what has no reply is sent again, \
+                        and no operation is lost or executed twice. After 10 s without an answer it has failed.\n\n\
+                        A file of keys has 8 bytes for each, the lowest first, as `benchwright ycsb convert` writes it.\n\n\
                         The log is on stderr, and in logs/client/latest/ycsb.log. Exit codes: 0 done, 1 operations failed, \
                         2 wrong arguments, 3 a server cannot be reached, 130 interrupted.")]
 pub(crate) struct Bench {
     /// The servers, separated by commas: the hash space is divided between them evenly, in this order
     #[arg(long, value_name = "IP[:PORT],…", value_delimiter = ',', required = true)]
     servers: Vec<Address>,
-    /// The number of keys, of 8 bytes
-    #[arg(long, value_name = "N", default_value = "10M", value_parser = count)]
-    keys: u64,
-    /// The number of operations that are drawn; the stream repeats if time remains
-    #[arg(long, value_name = "N", default_value = "100M", value_parser = count)]
-    transactions: u64,
+    /// The number of keys, of 8 bytes [default: 10M, or all of --load-file]
+    #[arg(long, alias = "nKeys", value_name = "N", value_parser = count)]
+    keys: Option<u64>,
+    /// The number of operations that are drawn; the stream repeats if time remains [default: 100M, or
+    /// all of --transactions-file]
+    #[arg(long, alias = "nTxns", value_name = "N", value_parser = count)]
+    transactions: Option<u64>,
+    /// A file of keys to fill the servers with
+    #[arg(long, alias = "loadFile", value_name = "FILE")]
+    load_file: Option<PathBuf>,
+    /// A file of keys for the operations of the run, in their order
+    #[arg(long, alias = "txnsFile", value_name = "FILE")]
+    transactions_file: Option<PathBuf>,
+    /// Be one of several clients, such as 0/2 and 1/2, which divide the keys of the fill and the operations
+    #[arg(long, value_name = "I/N", value_parser = part)]
+    client: Option<Part>,
     /// The length of the run
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: u64,
@@ -55,8 +73,8 @@ pub(crate) struct Bench {
     /// The batches of a connection that are outstanding
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=64))]
     pipeline: u8,
-    /// The operations: rmw adds to values; a half reads and half writes, b 95 % and 5 %, c reads, f half
-    /// reads and half adds
+    /// The operations: rmw adds to values; a half reads and half writes, b 95 % and 5 %, c reads, d 95 %
+    /// reads of the newest keys and 5 % inserts, e 95 % scans and 5 % inserts, f half reads and half adds
     #[arg(long, value_name = "MIX", default_value = "rmw")]
     mix: Operations,
     /// The choice of keys
@@ -84,6 +102,8 @@ enum Operations {
     A,
     B,
     C,
+    D,
+    E,
     F,
 }
 
@@ -100,11 +120,14 @@ enum Phase {
     Both,
 }
 
+/// More than any store has, and far from where sums of counts end.
+const MOST_KEYS: u64 = 1 << 48;
+
 fn count(text: &str) -> Result<u64, String> {
     // A billion is the original's default.
     let billions = text.strip_suffix('B').and_then(|digits| digits.parse::<u64>().ok());
     let number = billions.and_then(|n| n.checked_mul(1_000_000_000)).or_else(|| whole_count(text));
-    let number = number.filter(|number| 0 < *number);
+    let number = number.filter(|number| (1..=MOST_KEYS).contains(number));
     number.ok_or_else(|| format!("`{text}` is not a valid count; write 1000, 10M or 1B"))
 }
 
@@ -121,12 +144,13 @@ fn batch(text: &str) -> Result<Bytes, String> {
 pub(crate) fn bench(arguments: &Bench) -> Result<Exit, Failure> {
     // Before signals are only noted: a pipe may have nobody who writes to it.
     let token = arguments.token_file.as_deref().map(read_token).transpose()?;
+    let files = arguments.files()?;
     let stop = console::signals::interrupted();
     process::raise_open_files();
     let mut journal = Journal::create(&arguments.logs, "client", "ycsb.log")?;
-    let load = arguments.load(token.map(|token| Token::new(&token)));
-    journal.info("client", &arguments.told(&load));
-    journal.info("client", "Generating workload keys and requests from PRNG");
+    journal.info("client", &arguments.told(&files));
+    journal.info("client", &files.told());
+    let load = arguments.load(token.map(|token| Token::new(&token)), files.read()?);
     let refuse = |why: &NotMeasured| explain(why, arguments);
     let (mut fill, mut run) = (None, None);
     if arguments.phase != Phase::Run {
@@ -160,23 +184,52 @@ pub(crate) fn bench(arguments: &Bench) -> Result<Exit, Failure> {
 }
 
 impl Bench {
-    fn load(&self, token: Option<Token>) -> Load {
+    /// Looks at the files that the phases need.
+    fn files(&self) -> Result<Files, Failure> {
+        let runs = self.phase != Phase::Fill;
+        let transactions = self.transactions_file.as_deref().filter(|_| runs);
+        let is_filled = self.phase != Phase::Run || transactions.is_none();
+        let load = self.load_file.as_deref().filter(|_| is_filled);
+        let why = match self.mix {
+            Operations::E if runs && load.is_some() => {
+                "--load-file has no order in which a scan goes on; leave it out with --mix e"
+            }
+            Operations::E if runs && transactions.is_some() => {
+                "--transactions-file has no lengths of scans; leave it out with --mix e"
+            }
+            Operations::D if runs && load.is_some() && transactions.is_none() => {
+                "--load-file has no newer keys to insert; name --transactions-file, too, with --mix d"
+            }
+            _ if self.phase == Phase::Both && load.is_none() && transactions.is_some() => {
+                "--transactions-file: name --load-file, too, or only --phase run"
+            }
+            _ => return Files::find((load, self.keys), (transactions, self.transactions)),
+        };
+        Err(Failure::question(why))
+    }
+
+    fn threads(&self) -> u16 {
         let cpus = cores::allowed().len().clamp(1, 1024) as u16;
+        self.threads.unwrap_or(cpus)
+    }
+
+    fn load(&self, token: Option<Token>, lists: Lists) -> Load {
+        let Lists { keys, transactions } = lists;
+        let drawn = self.transactions.unwrap_or(Files::TRANSACTIONS);
         Load {
             servers: self.servers.iter().map(|server| server.0).collect(),
-            threads: self.threads.unwrap_or(cpus),
-            keys: self.keys,
-            transactions: self.transactions,
+            threads: self.threads(),
+            client: self.client.unwrap_or(Part::WHOLE),
+            keys: match keys {
+                Some(keys) => Keys::Listed(keys),
+                None => Keys::Numbered(self.keys.unwrap_or(Files::KEYS)),
+            },
+            transactions: transactions.as_ref().map_or(drawn, |listed| listed.len() as u64),
+            listed: transactions,
             seconds: Nanos::from_secs(self.seconds),
             batch: self.batch.0 as usize,
             pipeline: self.pipeline,
-            mix: match self.mix {
-                Operations::Rmw => Mix::Rmw,
-                Operations::A => Mix::A,
-                Operations::B => Mix::B,
-                Operations::C => Mix::C,
-                Operations::F => Mix::F,
-            },
+            mix: self.mix.mix(),
             distribution: match self.distribution {
                 Choice::Uniform => Distribution::Uniform,
                 Choice::Zipfian => Distribution::Zipfian,
@@ -187,19 +240,33 @@ impl Bench {
     }
 
     /// The first line of the log, in the words of the original.
-    fn told(&self, load: &Load) -> String {
+    fn told(&self, files: &Files) -> String {
         format!(
             "Running client with {} threads. Each thread will run YCSB-{} with {} keys and {} \
              transactions for {} seconds. Requests will be issued in batches of {} B with a pipeline \
              of size {}",
-            load.threads,
-            load.mix.workload(),
-            self.keys,
-            self.transactions,
+            self.threads(),
+            self.mix.mix().workload(),
+            files.keys(),
+            files.transactions(),
             self.seconds,
             self.batch.0,
             self.pipeline,
         )
+    }
+}
+
+impl Operations {
+    fn mix(self) -> Mix {
+        match self {
+            Operations::Rmw => Mix::Rmw,
+            Operations::A => Mix::A,
+            Operations::B => Mix::B,
+            Operations::C => Mix::C,
+            Operations::D => Mix::D,
+            Operations::E => Mix::E,
+            Operations::F => Mix::F,
+        }
     }
 }
 
@@ -220,6 +287,12 @@ fn text(phases: &[(&str, &Option<Figures>)]) -> String {
             let failed = quantity::counted(figures.failed);
             text.push_str(&format!("{name}: {failed} operations failed\n"));
         }
+        if figures.sent_again != 0 {
+            let again = quantity::counted(figures.sent_again);
+            text.push_str(&format!(
+                "{name}: {again} batches were sent again after broken connections\n"
+            ));
+        }
     }
     text
 }
@@ -230,7 +303,9 @@ fn document(phases: &[(&str, &Option<Figures>)]) -> Value {
         let Some(figures) = figures else { continue };
         document[name] = json!({
             "operations": figures.operations,
+            "ok": figures.ok,
             "failed": figures.failed,
+            "batches_sent_again": figures.sent_again,
             "window_ns": figures.window.0,
             "operations_per_s": figures.per_second(),
             "batch_p50_ns": figures.median.map(|time| time.0),

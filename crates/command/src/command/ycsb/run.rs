@@ -109,7 +109,8 @@ impl Binding {
     }
 }
 
-fn part(text: &str) -> Result<Part, String> {
+/// Reads one of several clients.
+pub(super) fn part(text: &str) -> Result<Part, String> {
     let parts = text.split_once('/');
     let parts = parts.and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
     match parts {

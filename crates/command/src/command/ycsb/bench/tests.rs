@@ -16,16 +16,30 @@ fn parsed(arguments: &[&str]) -> Result<Bench, String> {
 
 #[test]
 fn the_line_of_the_original_is_written_with_its_numbers() {
-    let words = "--servers 10.0.0.30 --keys 250M --transactions 1B --seconds 360 --threads 48";
-    let bench = parsed(&words.split(' ').collect::<Vec<_>>()).unwrap();
+    for words in [
+        "--servers 10.0.0.30 --keys 250M --transactions 1B --seconds 360 --threads 48",
+        // The options of the original's script.
+        "--servers 10.0.0.30 --nKeys 250000000 --nTxns 1000000000 --seconds 360 --threads 48",
+    ] {
+        let bench = parsed(&words.split(' ').collect::<Vec<_>>()).unwrap();
+        the_first_line_is_that_of_the_guide(&bench);
+    }
+}
+
+fn the_first_line_is_that_of_the_guide(bench: &Bench) {
     expect!["Running client with 48 threads. Each thread will run YCSB-F with 250000000 keys and 1000000000 transactions for 360 seconds. Requests will be issued in batches of 32768 B with a pipeline of size 2"]
-        .assert_eq(&bench.told(&bench.load(None)));
+        .assert_eq(&bench.told(&bench.files().unwrap()));
 }
 
 #[test]
 fn servers_are_a_list_with_or_without_ports() {
     let bench = parsed(&["--servers", "10.0.0.30,10.0.0.31:7721"]).unwrap();
-    let servers = bench.load(None).servers.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let servers = bench
+        .load(None, Lists::default())
+        .servers
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>();
     assert_eq!(servers, ["10.0.0.30:7720", "10.0.0.31:7721"]);
 }
 
@@ -37,7 +51,9 @@ fn what_is_not_valid_is_refused_with_the_remedy() {
         ("--batch 32", "write 32KiB"),
         ("--batch 4MiB", "write 64B to 2MiB"),
         ("--pipeline 65", "65 is not in 1..=64"),
-        ("--mix d", "possible values: rmw, a, b, c, f"),
+        ("--mix g", "possible values: rmw, a, b, c, d, e, f"),
+        ("--keys 1000000B", "write 1000, 10M or 1B"),
+        ("--client 2/2", "write 0/2 and 1/2"),
         ("--distribution latest", "possible values: uniform, zipfian"),
     ] {
         let words: Vec<_> = words.split(' ').collect();
@@ -48,10 +64,34 @@ fn what_is_not_valid_is_refused_with_the_remedy() {
 }
 
 #[test]
+fn files_that_a_mix_or_a_phase_cannot_use_are_refused_with_the_remedy() {
+    for (words, remedy) in [
+        ("--mix e --load-file a", "leave it out with --mix e"),
+        ("--mix e --transactions-file a --phase run", "leave it out with --mix e"),
+        ("--mix d --load-file a", "name --transactions-file, too"),
+        ("--transactions-file a", "name --load-file, too"),
+        ("--load-file nowhere/keys", "make such a file with `benchwright ycsb convert`"),
+    ] {
+        let words: Vec<_> = words.split(' ').collect();
+        let bench = parsed(&[&["--servers", "127.0.0.1"], &words[..]].concat()).unwrap();
+        let refusal = format!("{:#}", bench.files().unwrap_err().error);
+        assert!(refusal.contains(remedy), "{words:?}: {refusal}");
+    }
+    // A phase that needs no file does not look at it.
+    for words in ["--phase fill --transactions-file nowhere/keys", "--phase fill --mix e"] {
+        let words: Vec<_> = words.split(' ').collect();
+        let bench = parsed(&[&["--servers", "127.0.0.1"], &words[..]].concat()).unwrap();
+        assert!(bench.files().is_ok(), "{words:?}");
+    }
+}
+
+#[test]
 fn figures_are_printed_as_text_and_as_a_document() {
     let figures = Figures {
         operations: 30_000_000,
+        ok: 30_000_100,
         failed: 2,
+        sent_again: 3,
         window: Nanos::from_secs(10),
         median: Some(Nanos(250_000)),
         p99: Some(Nanos(900_500)),
@@ -61,8 +101,9 @@ fn figures_are_printed_as_text_and_as_a_document() {
     expect![[r#"
         run: 3.000 Mops/s over 10.0 s, 30,000,000 operations; a batch took 250.0 µs (median), 900.5 µs (p99)
         run: 2 operations failed
+        run: 3 batches were sent again after broken connections
     "#]]
     .assert_eq(&text(&phases));
-    expect![[r#"{"schema":"benchwright.ycsb-bench/1","run":{"operations":30000000,"failed":2,"window_ns":10000000000,"operations_per_s":3000000.0,"batch_p50_ns":250000,"batch_p99_ns":900500,"interrupted":false}}"#]]
+    expect![[r#"{"schema":"benchwright.ycsb-bench/1","run":{"operations":30000000,"ok":30000100,"failed":2,"batches_sent_again":3,"window_ns":10000000000,"operations_per_s":3000000.0,"batch_p50_ns":250000,"batch_p99_ns":900500,"interrupted":false}}"#]]
         .assert_eq(&document(&phases).to_string());
 }

@@ -30,6 +30,8 @@ mod note;
 mod places;
 mod scratch;
 mod summary;
+mod ycsb_keys;
+mod ycsb_peers;
 
 #[cfg(test)]
 mod tests;
@@ -69,6 +71,12 @@ cargo xtask bench NAME
   compare [--equal 100] [--slower 10] [--note FILE]
                                          how often `compare` sees a difference of equal servers, and
                                          finds a real one of 5 %
+  ycsb-keys [--attempts 5]               keys and operations that the client of YCSB makes in a second of a
+                                         core
+  ycsb-peers [--pairs 5] [--operations 300000]
+                                         operations per CPU-second of the client, compared with the
+                                         Java client of YCSB and with go-ycsb, which `cargo xtask peers`
+                                         installs, on the same Redis
   --quick                                a short run of some, as in continuous integration
 ";
 
@@ -107,7 +115,7 @@ type Known = (&'static str, fn(&str) -> bool);
 /// True if every bound was met.
 type Passed = Result<bool, String>;
 
-static BENCHES: [Bench; 14] = [
+static BENCHES: [Bench; 16] = [
     Bench {
         name: "calibration",
         options: &[("--attempts", is_count)],
@@ -207,6 +215,22 @@ static BENCHES: [Bench; 14] = [
         run: |machine, options| {
             let (equal, slower) = (options.count("--equal", 100), options.count("--slower", 10));
             compare::run(machine, equal, slower, options.path("--note"))
+        },
+        quick: None,
+    },
+    Bench {
+        name: "ycsb-keys",
+        options: &[("--attempts", is_count)],
+        run: |machine, options| ycsb_keys::run(machine, options.count("--attempts", 5)),
+        quick: None,
+    },
+    Bench {
+        name: "ycsb-peers",
+        options: &[("--pairs", is_count), ("--operations", is_count)],
+        run: |machine, options| {
+            let (pairs, operations) =
+                (options.count("--pairs", 5), options.count("--operations", 300_000));
+            ycsb_peers::run(machine, pairs, operations as u64)
         },
         quick: None,
     },

@@ -18,7 +18,8 @@ const LISTS: &str = "xtask/src/brokers";
 const SERVER: &str = "github.com/nats-io/nats-server/v2";
 
 /// Pins Maven's plugin as well: its default version changes with Maven.
-const COPY: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
+pub(crate) const COPY: &str =
+    "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
 
 /// Installs what is missing, and says how to use it.
 pub(crate) fn run() -> bool {
@@ -79,7 +80,7 @@ fn has_nats(folder: &Path) -> bool {
 }
 
 /// Returns the names of jars that are missing, of another content, or not in the list of hashes.
-fn unlisted(folder: &Path, sums: &str) -> Vec<String> {
+pub(crate) fn unlisted(folder: &Path, sums: &str) -> Vec<String> {
     let listed: Vec<(&str, &str)> = sums.lines().filter_map(|line| line.split_once("  ")).collect();
     let differs = |(sum, name): &&(&str, &str)| {
         let bytes = fs::read(folder.join(name)).unwrap_or_default();

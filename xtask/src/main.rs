@@ -40,7 +40,8 @@ cargo xtask TASK
           those that need a Kubernetes cluster
   tidy    layers against manifests, shipped specs, documents, sources
   bench   measurements against the promised bounds; `cargo xtask bench` lists them
-  peers   installs the load generators that `bench load` compares with ours (needs Go)
+  peers   installs the load generators that `bench load` compares with ours (needs Go), and the other
+          clients of YCSB for `bench ycsb-peers` (needs Go, Maven and Java 17)
   brokers installs the brokers of experiments/channel.yaml: Redis, NATS (needs Go) and Kafka (needs
           Maven and Java 17)
   proto   generates the code for the calls between services from crates/apps/proto

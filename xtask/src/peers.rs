@@ -1,7 +1,7 @@
 //! The load generators that ours is compared with: the source of each, its fastest mode, and the
 //! reading of its completed requests.
 //!
-//! Only `bench load` needs them; continuous integration uses the distribution's ones only. They are
+//! Only benches need them; continuous integration uses the distribution's ones only. They are
 //! installed into the target folder, one folder for each version.
 
 use std::fs;
@@ -11,6 +11,8 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::{repository, tools};
+
+pub(crate) mod ycsb;
 
 #[cfg(test)]
 mod tests;
@@ -131,7 +133,7 @@ pub(crate) fn install() -> bool {
             }
         }
     }
-    all
+    ycsb::install() && all
 }
 
 /// Returns the versions of the installed ones.

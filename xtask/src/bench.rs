@@ -75,8 +75,8 @@ cargo xtask bench NAME
                                          core
   ycsb-peers [--pairs 5] [--operations 300000]
                                          operations per CPU-second of the client, compared with the
-                                         Java client of YCSB and with go-ycsb, which `cargo xtask peers`
-                                         installs, on the same Redis
+                                         Java client of YCSB and with go-ycsb, on the same Redis; `cargo
+                                         xtask peers ycsb` installs them
   --quick                                a short run of some, as in continuous integration
 ";
 

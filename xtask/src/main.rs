@@ -41,7 +41,7 @@ cargo xtask TASK
   tidy    layers against manifests, shipped specs, documents, sources
   bench   measurements against the promised bounds; `cargo xtask bench` lists them
   peers   installs the load generators that `bench load` compares with ours (needs Go), and the other
-          clients of YCSB for `bench ycsb-peers` (needs Go, Maven and Java 17)
+          clients of YCSB for `bench ycsb-peers` (needs Go, Maven and Java 17); `peers ycsb` only these
   brokers installs the brokers of experiments/channel.yaml: Redis, NATS (needs Go) and Kafka (needs
           Maven and Java 17)
   proto   generates the code for the calls between services from crates/apps/proto
@@ -53,7 +53,7 @@ cargo xtask TASK
   package builds the .deb, the archive of static programs and the image; `package try` installs each
           into a clean folder and runs it
   testbed a real Kubernetes cluster on this machine, and experiments on it
-  sim     simulates the error rates of the method: `sim method`
+  sim     simulates the error rates of the method: `sim method`; `sim ycsb` tests YCSB's distributions
   speed   the speed of the machine beside the throughput of a saturated server
   book    measures the figures and numbers of docs/book again and writes them there; `book html`
           builds the book as pages with a search (needs mdbook)
@@ -69,6 +69,7 @@ fn main() -> ExitCode {
         ["tidy"] => ended(tidy::run().is_empty()),
         ["bench", ref words @ ..] => task(bench::run(words), bench::USAGE),
         ["peers"] => ended(peers::install()),
+        ["peers", "ycsb"] => ended(peers::ycsb::install()),
         ["brokers"] => ended(brokers::run()),
         ["grafana"] => ended(grafana::run()),
         ["proto"] => ended(proto::run()),

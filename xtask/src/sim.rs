@@ -8,6 +8,7 @@ use std::thread;
 use measure::Random;
 
 use crate::bench::goal::Goal;
+use crate::repository;
 use noise::Noise;
 
 mod comparisons;
@@ -22,11 +23,15 @@ mod tests;
 
 pub(crate) const USAGE: &str = "\
 cargo xtask sim method [--quick | --seed N]
+cargo xtask sim ycsb
 
 Simulates the verdicts of comparisons, and trends, under six kinds of noise, and searches for the
 capacity of six kinds of systems, also on a machine that slows some trials, and prints how often each
 rule errs beside the rate that it promises. It takes minutes; --quick takes seconds, with wider bounds.
 --seed repeats one replication of each, as printed.
+
+`sim ycsb` tests the distributions of YCSB against their laws with ten million draws of each of five
+seeds.
 ";
 
 /// The extent of a simulation.
@@ -85,6 +90,7 @@ pub(crate) fn run(words: &[&str]) -> Option<bool> {
             let first = seed.parse().ok()?;
             Extent { first, replications: 1, verdicts: 1, searches: 1, estimates: 1 }
         }
+        ["ycsb"] => return Some(laws_of_ycsb()),
         _ => return None,
     };
     let mut rates = comparisons::rates(extent);
@@ -108,6 +114,13 @@ pub(crate) fn run(words: &[&str]) -> Option<bool> {
     let rows_are_met =
         rows.iter().all(|row| row.coverage.is_met() && row.figures.iter().all(Figure::is_met));
     Some(rows_are_met && rates.iter().all(Rate::is_met) && figures.iter().all(Figure::is_met))
+}
+
+/// Runs the tests of the distributions of YCSB with more draws than continuous integration has time for.
+fn laws_of_ycsb() -> bool {
+    let mut command = repository::cargo();
+    command.args(["test", "--locked", "--profile", "tests", "-p", "ycsb", "--lib", "laws::"]);
+    repository::succeeds(command.env("BENCHWRIGHT_YCSB_LAWS", "1"))
 }
 
 /// Simulates so many replications on all CPUs; returns their results in the order of their seeds, from

@@ -43,7 +43,7 @@ fn check(name: &str, draws: u64, weights: &[f64], mut draw: impl FnMut(&mut Rand
     for seed in SEEDS {
         let mut random = Random::new(seed);
         let mut counts = vec![0; weights.len()];
-        (0..draws).for_each(|_| counts[draw(&mut random)] += 1);
+        (0..self::draws(draws)).for_each(|_| counts[draw(&mut random)] += 1);
         let probability = probability(&counts, weights);
         assert!(PLAUSIBLE.contains(&probability), "{name}, seed {seed}: {probability}");
     }
@@ -72,6 +72,11 @@ fn rank_cell(rank: u64) -> usize {
 }
 
 const RANKS: u64 = 500_000;
+
+/// The draws of a test: so many, or ten million for `cargo xtask sim ycsb`.
+fn draws(quick: u64) -> u64 {
+    if std::env::var_os("BENCHWRIGHT_YCSB_LAWS").is_some() { 10_000_000 } else { quick }
+}
 
 #[test]
 fn the_exact_law_has_the_probabilities_of_the_contract() {
@@ -109,7 +114,7 @@ fn another_exponent_is_noticed() {
     for seed in SEEDS {
         let mut random = Random::new(seed);
         let mut counts = vec![0; weights.len()];
-        (0..RANKS / 10).for_each(|_| counts[rank_cell(canary.rank(random.unit()))] += 1);
+        (0..draws(RANKS / 10)).for_each(|_| counts[rank_cell(canary.rank(random.unit()))] += 1);
         assert!(probability(&counts, &weights) < 1e-9);
     }
 }
@@ -136,7 +141,9 @@ fn check_records(text: &str, weights: &[f64]) {
         let shared = Arc::new(Shared::new(&workload));
         let stream = Stream::run(&workload, Part::WHOLE, seed, &shared);
         let mut counts = vec![0; RECORDS];
-        stream.take(200_000).for_each(|operation| counts[operation.record as usize] += 1);
+        stream
+            .take(draws(200_000) as usize)
+            .for_each(|operation| counts[operation.record as usize] += 1);
         let probability = probability(&counts, weights);
         assert!(PLAUSIBLE.contains(&probability), "{text}, seed {seed}: {probability}");
     }
@@ -212,7 +219,7 @@ fn kinds_have_their_shares_and_fields_are_uniform() {
             Stream::run(&workload, Part::WHOLE, seed, &Arc::new(Shared::new(&workload)));
         let (mut kinds, mut lengths) = ([0; 5], [0; 7]);
         let (mut read, mut written) = ([0; 10], [0; 10]);
-        for _ in 0..200_000 {
+        for _ in 0..draws(200_000) {
             let operation = stream.next().unwrap();
             kinds[operation.kind as usize] += 1;
             match operation.kind {

@@ -55,7 +55,9 @@ struct Bench<'a> {
 /// Measures so many pairs with each client and workload; returns true if the medians meet the goal.
 pub(super) fn run(machine: &Machine, pairs: usize, operations: u64) -> Result<bool, String> {
     if !peers::is_there() {
-        return Err("the other clients are missing; install them with cargo xtask peers".to_owned());
+        return Err(
+            "the other clients are missing; install them with cargo xtask peers ycsb".to_owned()
+        );
     }
     println!("the Java client agrees with {} vectors", ask_oracle()?);
     let bench = Bench::start(machine, operations)?;

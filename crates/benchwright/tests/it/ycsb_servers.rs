@@ -1,5 +1,6 @@
 //! YCSB's phases against servers as programs: Redis of the distribution, and two servers of the key-value store.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
@@ -123,6 +124,127 @@ fn redis_sees_the_operations_of_every_workload() {
         // The index has every record, also those that were inserted meanwhile.
         let records = 300 + inserts;
         assert_eq!((redis.count("ZCARD _indices"), redis.count("DBSIZE")), (records, records + 1));
+    }
+}
+
+/// The commands that Redis executes, in their order.
+struct Monitor(BufReader<TcpStream>);
+
+impl Monitor {
+    fn start(redis: &Redis) -> Monitor {
+        let mut stream = TcpStream::connect(("127.0.0.1", redis.port)).unwrap();
+        stream.write_all(b"MONITOR\r\n").unwrap();
+        let mut monitor = Monitor(BufReader::new(stream));
+        assert_eq!(monitor.line(), "+OK");
+        monitor
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.0.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    /// The commands up to an ECHO of this word, apart from those that open a connection. No word has a quote.
+    fn until(mut self, redis: &Redis, word: &str) -> Vec<Vec<String>> {
+        redis.tell(&format!("ECHO {word}"));
+        let mut commands = Vec::new();
+        loop {
+            // `+1700000000.123456 [0 127.0.0.1:4711] "HGETALL" "user1"`
+            let line = self.line();
+            let (_, words) = line.split_once("] ").unwrap();
+            let words: Vec<String> =
+                words.split(' ').map(|word| word.trim_matches('"').to_owned()).collect();
+            match words[0].to_uppercase().as_str() {
+                "ECHO" if words[1] == word => return commands,
+                "HELLO" | "CLIENT" | "SELECT" | "PING" => {}
+                _ => commands.push(words),
+            }
+        }
+    }
+}
+
+/// Java's hash code of a text.
+fn hash_code(text: &str) -> i32 {
+    text.bytes().fold(0, |hash: i32, c| hash.wrapping_mul(31).wrapping_add(i32::from(c)))
+}
+
+/// The commands of the original's binding for the operations that `basic` prints, on this index.
+fn commands_of(operations: &str, index: &mut BTreeSet<(i32, String)>) -> Vec<Vec<String>> {
+    let mut commands = Vec::new();
+    let command = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    for line in operations.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let (kind, key) = (words[0], words[2]);
+        let score = hash_code(key);
+        match kind {
+            "READ" if line.contains("<all fields>") => commands.push(command(&["HGETALL", key])),
+            "READ" => {
+                let fields = words[4..].iter().copied().filter(|word| *word != "]");
+                commands
+                    .push(command(&["HMGET", key].into_iter().chain(fields).collect::<Vec<_>>()));
+            }
+            "INSERT" | "UPDATE" => {
+                let fields = words[4..].iter().filter_map(|word| word.split_once('='));
+                let fields = fields.flat_map(|(field, value)| [field, value]);
+                commands
+                    .push(command(&["HMSET", key].into_iter().chain(fields).collect::<Vec<_>>()));
+                if kind == "INSERT" {
+                    commands.push(command(&["ZADD", "_indices", &score.to_string(), key]));
+                    index.insert((score, key.to_owned()));
+                }
+            }
+            "SCAN" => {
+                let (from, count) = (score.to_string(), words[3]);
+                let range = ["ZRANGEBYSCORE", "_indices", &from, "+inf", "LIMIT", "0", count];
+                commands.push(command(&range));
+                let found = index.range((score, String::new())..).take(count.parse().unwrap());
+                commands.extend(found.map(|(_, key)| command(&["HGETALL", key])));
+            }
+            _ => panic!("{line}"),
+        }
+    }
+    commands
+}
+
+#[test]
+fn redis_gets_the_commands_of_the_original_for_what_basic_prints() {
+    const TEST: &str = "redis_gets_the_commands_of_the_original_for_what_basic_prints";
+    if !tool(TEST, "redis-server") {
+        return;
+    }
+    let (redis, scratch) = (Redis::start(&[]), Scratch::new());
+    let properties = [
+        "workload=site.ycsb.workloads.CoreWorkload recordcount=20 operationcount=80 fieldcount=2",
+        "fieldlength=40 dataintegrity=true readproportion=3 updateproportion=3 insertproportion=1",
+        "scanproportion=2 readmodifywriteproportion=1 maxscanlength=5 requestdistribution=zipfian",
+    ]
+    .join(" ");
+    let run = |phase: &str, binding: &str| {
+        let mut command = scratch.benchwright();
+        command.args(["ycsb", phase, binding, "-threads", "1", "--shards", "1"]);
+        let port = format!("redis.port={}", redis.port);
+        let exported = format!("exportfile={binding}.txt");
+        for property in properties.split(' ').chain([&exported[..], &port]) {
+            command.args(["-p", property]);
+        }
+        let ran = run_while(&mut command, |_| {});
+        // What `basic` reads is nothing that could be compared.
+        let code = i32::from((phase, binding) == ("run", "basic"));
+        assert_eq!(ran.code, code, "{}", ran.stderr);
+        ran.stdout
+    };
+    let mut index = BTreeSet::new();
+    for phase in ["load", "run"] {
+        let expected = commands_of(&run(phase, "basic"), &mut index);
+        let monitor = Monitor::start(&redis);
+        run(phase, "redis");
+        let commands = monitor.until(&redis, phase);
+        assert!(if phase == "load" { commands.len() == 40 } else { 80 < commands.len() });
+        for (seen, expected) in commands.iter().zip(&expected) {
+            assert_eq!(seen, expected);
+        }
+        assert_eq!(commands.len(), expected.len());
     }
 }
 

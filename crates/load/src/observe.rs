@@ -149,6 +149,8 @@ pub trait Observer {
     fn turn(&mut self, _now: Instant, _turn: Turn) {}
     /// No further request is due: the load ends earlier than planned, with its drain.
     fn cut(&mut self, _now: Instant) {}
+    /// A connection was closed in order after the load; `took` is the time of the call.
+    fn closed(&mut self, _of: Of, _now: Instant, _took: Nanos) {}
     /// The load has ended.
     fn end(&mut self, _now: Instant) {}
 }
@@ -219,6 +221,10 @@ impl<A: Observer> Observer for Option<A> {
 
     fn greeted(&mut self, of: Of, took: Nanos) {
         self.iter_mut().for_each(|a| a.greeted(of, took));
+    }
+
+    fn closed(&mut self, of: Of, now: Instant, took: Nanos) {
+        self.iter_mut().for_each(|a| a.closed(of, now, took));
     }
 
     fn disconnected(&mut self, of: Of, now: Instant) {
@@ -310,6 +316,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn greeted(&mut self, of: Of, took: Nanos) {
         self.0.greeted(of, took);
         self.1.greeted(of, took);
+    }
+
+    fn closed(&mut self, of: Of, now: Instant, took: Nanos) {
+        self.0.closed(of, now, took);
+        self.1.closed(of, now, took);
     }
 
     fn disconnected(&mut self, of: Of, now: Instant) {

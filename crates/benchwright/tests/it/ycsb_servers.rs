@@ -111,6 +111,7 @@ fn redis_sees_the_operations_of_every_workload() {
         let document = check(&ycsb(&scratch, "run", "redis", workload, &port));
         assert_eq!(document["operations"], 600, "{workload}");
         let of = |kind| ok(&document, kind);
+        assert_eq!(of("CLEANUP"), 7, "a connection for each thread was closed");
         let (reads, inserts) = (of("READ"), of("INSERT"));
         let calls = |command| redis.calls(command);
         assert_eq!(calls("hmset"), of("UPDATE") + inserts, "{workload}");
@@ -290,6 +291,8 @@ fn two_servers_of_the_key_value_store_share_the_records() {
         let document = check(&ycsb(&scratch, "run", "kv", workload, &given));
         assert_eq!(document["operations"], 600, "{workload}");
         assert_eq!(ok(&document, "VERIFY"), ok(&document, "READ"), "{workload}");
+        let closed = ok(&document, "CLEANUP");
+        assert!(0 < closed && closed.is_multiple_of(2), "{closed} connections to two servers");
         // Every operation of the client is one of a server.
         let (mut reads, mut scans) = (0, 0);
         for server in &servers {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use load::driver::kv::shared;
 use load::driver::resp::{self, Login, Resp};
 use load::measurement::{Failure, Plan, Pool, measure};
-use load::observe::{Completion, Observer, StepCompletion, Window};
+use load::observe::{Completion, Observer, Of, StepCompletion, Window};
 use load::pacing::{Offered, Pacing, Sharing};
 use load::shard::{Ended as LoadEnded, Limits};
 use load::{Driver, Outcome};
@@ -19,7 +19,7 @@ use net::{Endpoint, clock, cores};
 use ycsb::binding;
 use ycsb::drive::Ran;
 use ycsb::kv::{self, Keys, Kv};
-use ycsb::measurements::{Ended, Measurements};
+use ycsb::measurements::{Ended, Measurements, Name, Status};
 use ycsb::redis::Redis;
 use ycsb::settings::{Phase, Settings};
 use ycsb::status::State;
@@ -295,6 +295,16 @@ impl Observer for Recorder {
             end: done - self.start,
             service: done - begun,
             response: done - intended,
+        });
+    }
+
+    fn closed(&mut self, _of: Of, now: Instant, took: Nanos) {
+        lock(&self.into).record(&Ended {
+            name: Name::Cleanup,
+            status: Status::Ok,
+            end: now - self.start,
+            service: took,
+            response: took,
         });
     }
 

@@ -300,6 +300,7 @@ impl<'a> Hub<'a> {
             watched.waited = thread.run_queue_wait();
         }
         engine.observer().end(end);
+        engine.close();
         let refused = engine.refused();
         let (failures, is_behind) = (engine.failures(), engine.is_behind());
         let receive_delay = engine.io().receive_delays().cloned();

@@ -474,6 +474,26 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         Ok(())
     }
 
+    /// Closes the connections that are open, each in the way of its protocol.
+    pub fn close(&mut self) {
+        for index in 0..self.pools.len() {
+            for slot in (0..self.pools[index].slots.len() as u32).map(Slot) {
+                let State::Open { connection } = self.pools[index].place(slot).state else {
+                    continue;
+                };
+                let begun = self.io.now();
+                let pool = &mut self.pools[index];
+                pool.driver.leaves(slot, &mut self.reports);
+                pool.set(slot, State::Lost);
+                let of = pool.of;
+                self.reply(connection);
+                self.io.close(connection);
+                let now = self.io.now();
+                self.observer.closed(of, now, now - begun);
+            }
+        }
+    }
+
     /// Closes all connections if each may serve only one request: such a connection is opened for
     /// its request, so none is open when the load begins.
     pub(super) fn vacate_limited(&mut self, now: Instant) -> Result<(), Fault> {

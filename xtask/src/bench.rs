@@ -72,7 +72,7 @@ cargo xtask bench NAME
                                          how often `compare` sees a difference of equal servers, and
                                          finds a real one of 5 %
   ycsb-keys [--attempts 5]               keys and operations that the client of YCSB makes in a second of a
-                                         core
+                                         core, and the loading of a file of keys
   ycsb-peers [--pairs 5] [--operations 300000]
                                          operations per CPU-second of the client, compared with the
                                          Java client of YCSB and with go-ycsb, on the same Redis; `cargo

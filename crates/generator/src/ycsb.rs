@@ -20,6 +20,9 @@ use ycsb::keys::{Distribution, Share};
 use ycsb::kv;
 use ycsb::workload::Part;
 
+#[cfg(test)]
+mod tests;
+
 /// A load of key-value servers.
 #[derive(Clone, Debug)]
 pub struct Bench {
@@ -51,6 +54,8 @@ pub struct Figures {
     /// The operations that ended as hoped, and otherwise, at any time.
     pub ok: u64,
     pub failed: u64,
+    /// The keys that a fill did not try to write: it ends early if a server is gone.
+    pub unwritten: u64,
     /// The batches that were sent again, after their connection broke.
     pub sent_again: u64,
     pub window: Nanos,
@@ -79,10 +84,17 @@ const LINGER: Nanos = Nanos::from_micros(100);
 pub fn fill(bench: &Bench, stop: &AtomicBool) -> Result<Figures, NotMeasured> {
     let (client, threads) = (bench.client, u64::from(bench.threads));
     let step = u64::from(client.of) * threads;
-    bench.batches(LONGEST_FILL, stop, |share, thread| {
-        let first = u64::from(client.number) * threads + thread;
-        Batches::Fill(Fill::new(first, step, bench.keys.clone(), share, bench.batch))
-    })
+    let first = u64::from(client.number) * threads;
+    let figures = bench.batches(LONGEST_FILL, stop, |share, thread| {
+        Batches::Fill(Fill::new(first + thread, step, bench.keys.clone(), share, bench.batch))
+    })?;
+    let own = own_keys(bench.keys.count(), first, threads, step);
+    Ok(Figures { unwritten: own.saturating_sub(figures.ok + figures.failed), ..figures })
+}
+
+/// The number of keys of a client that has so many of each `step`, from the first on.
+fn own_keys(keys: u64, first: u64, threads: u64, step: u64) -> u64 {
+    keys / step * threads + (keys % step).saturating_sub(first).min(threads)
 }
 
 /// Runs the operations of the mix for the time.
@@ -200,6 +212,7 @@ fn figures(measurement: &Measurement) -> Figures {
         operations,
         ok,
         failed,
+        unwritten: 0,
         sent_again,
         window: measurement.window.length(),
         median: quantile(0.5),

@@ -123,6 +123,14 @@ impl KvWorkload for Batches {
         }
     }
 
+    /// A fill with a gap is none, and a server that is gone may have another address when it is there again: the fill
+    /// ends. A run goes on, if the server comes back.
+    fn disconnected(&mut self) {
+        if let Batches::Fill(fill) = self {
+            fill.following = None;
+        }
+    }
+
     fn has_ended(&self) -> bool {
         match self {
             Batches::Fill(fill) => fill.following.is_none(),
@@ -214,7 +222,7 @@ enum Source {
     },
     Latest {
         inserted: Arc<Inserted>,
-        newest: Newest,
+        newest: Box<Newest>,
         random: Random,
         /// The number of the newest key, among those of this client, when the batch began.
         last: u64,
@@ -247,7 +255,7 @@ impl Source {
                 Source::Drawn { draws, keys, random, block: Drawn::none() }
             }
             Requests::Latest(inserted) => {
-                let (newest, last) = (Newest::default(), inserted.last());
+                let (newest, last) = (Box::default(), inserted.last());
                 Source::Latest { inserted, newest, random, last }
             }
             Requests::Listed(keys, part) => Source::Listed { next: part.start, keys, part },

@@ -21,7 +21,7 @@ fn hashed<const BYTES: u32>(number: u64) -> u64 {
     const PRIME: u64 = 1_099_511_628_211;
     let mut hash = OFFSET;
     for byte in 0..BYTES {
-        hash = (hash ^ (number >> (8 * byte) & 0xFF)).wrapping_mul(PRIME);
+        hash = (hash ^ ((number >> (8 * byte)) & 0xFF)).wrapping_mul(PRIME);
     }
     hash.wrapping_mul(const { PRIME.wrapping_pow(8 - BYTES) }).cast_signed().unsigned_abs()
 }

@@ -448,11 +448,11 @@ fn write_decimal(number: u64, buffer: &mut [u8; DIGITS]) -> usize {
 fn eight_digits(number: u64) -> u64 {
     // Two numbers of four digits, then four of two, and eight of one, each beside its remainder. The
     // multiplications are divisions by 100 and by 10, exact for numbers as small as these.
-    let fours = (number % 10_000) << 32 | number / 10_000;
-    let hundreds = (fours * 10_486) >> 20 & 0x0000_007f_0000_007f;
-    let twos = (fours - 100 * hundreds) << 16 | hundreds;
-    let tens = (twos * 103) >> 10 & 0x000f_000f_000f_000f;
-    (twos - 10 * tens) << 8 | tens
+    let fours = ((number % 10_000) << 32) | (number / 10_000);
+    let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
+    let twos = ((fours - 100 * hundreds) << 16) | hundreds;
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    ((twos - 10 * tens) << 8) | tens
 }
 
 /// Appends random characters from blank to `~`, eight for each number that is drawn.

@@ -82,6 +82,11 @@ fn ok(document: &Value, kind: &str) -> u64 {
     document["times"][kind]["statuses"]["OK"].as_u64().unwrap_or(0)
 }
 
+/// The connections that were closed at the end.
+fn closed(document: &Value) -> u64 {
+    document["times"]["CLEANUP"]["ok"]["service"]["count"].as_u64().unwrap_or(0)
+}
+
 /// Checks that nothing has failed, whatever the kind.
 fn check(ran: &Ran) -> Value {
     assert_eq!(ran.code, 0, "{}{}", ran.stderr, ran.stdout);
@@ -111,7 +116,7 @@ fn redis_sees_the_operations_of_every_workload() {
         let document = check(&ycsb(&scratch, "run", "redis", workload, &port));
         assert_eq!(document["operations"], 600, "{workload}");
         let of = |kind| ok(&document, kind);
-        assert_eq!(of("CLEANUP"), 7, "a connection for each thread was closed");
+        assert_eq!(closed(&document), 7, "a connection for each thread");
         let (reads, inserts) = (of("READ"), of("INSERT"));
         let calls = |command| redis.calls(command);
         assert_eq!(calls("hmset"), of("UPDATE") + inserts, "{workload}");
@@ -291,7 +296,7 @@ fn two_servers_of_the_key_value_store_share_the_records() {
         let document = check(&ycsb(&scratch, "run", "kv", workload, &given));
         assert_eq!(document["operations"], 600, "{workload}");
         assert_eq!(ok(&document, "VERIFY"), ok(&document, "READ"), "{workload}");
-        let closed = ok(&document, "CLEANUP");
+        let closed = closed(&document);
         assert!(0 < closed && closed.is_multiple_of(2), "{closed} connections to two servers");
         // Every operation of the client is one of a server.
         let (mut reads, mut scans) = (0, 0);

@@ -41,6 +41,9 @@ pub trait KvWorkload {
     /// Notes that the oldest batch has ended, whatever became of it.
     fn ended(&mut self) {}
 
+    /// Handles the end of a connection whose session does not go on: what it carried may have failed.
+    fn disconnected(&mut self) {}
+
     /// True if there is no further batch.
     fn has_ended(&self) -> bool {
         false
@@ -290,13 +293,17 @@ impl<W: KvWorkload> Driver for Kv<W> {
                 }
             }
         }
-        if !is_broken && !self.line.kept.is_empty() {
-            self.line.abandoned = Some(if why.is_empty() { NOT_RESUMED } else { why });
+        if !is_broken {
+            self.workload.disconnected();
+            if !self.line.kept.is_empty() {
+                self.line.abandoned = Some(if why.is_empty() { NOT_RESUMED } else { why });
+            }
         }
         Ok(())
     }
 
     fn unsent(&mut self, number: u64, label: Label) -> Started {
+        self.workload.disconnected();
         let place = self.line.kept.iter().position(|kept| kept.number == number);
         let Some(kept) = place.and_then(|place| self.line.kept.remove(place)) else {
             return label.into();

@@ -112,6 +112,17 @@ fn keys_of_a_file_fill_the_servers_and_are_asked_for_in_their_order() {
 }
 
 #[test]
+fn a_fill_ends_with_a_session_that_does_not_go_on_and_a_run_does_not() {
+    let mut fill = Batches::Fill(Fill::new(0, 1, Keys::Numbered(50_000), SHARE, BYTES));
+    assert!(!next(&mut fill).keys.is_empty() && !fill.has_ended());
+    fill.disconnected();
+    assert!(fill.has_ended());
+    let mut run = run(Mix::C, Distribution::Uniform, 10);
+    run.disconnected();
+    assert!(!run.has_ended());
+}
+
+#[test]
 fn listed_keys_repeat_after_the_last_one_and_end_if_the_server_has_none() {
     let keys = [7, 8, 9];
     let asked = next(&mut listed(&keys, SHARE)).keys;

@@ -175,10 +175,20 @@ pub(crate) fn bench(arguments: &Bench) -> Result<Exit, Failure> {
         true => output::result(&format!("{}\n", document(&phases)))?,
         false => output::result(&text(&phases))?,
     }
+    let unwritten = fill.as_ref().map_or(0, |fill| fill.unwritten);
+    if unwritten != 0 && !stop.load(Ordering::Relaxed) {
+        let unwritten = quantity::counted(unwritten);
+        output::error(&format!(
+            "the fill has ended early, as a server was gone: {unwritten} keys were not written\n  look at the servers, \
+             and fill again"
+        ));
+    }
     let failed = phases.iter().filter_map(|(_, figures)| figures.as_ref());
     Ok(match () {
         () if stop.load(Ordering::Relaxed) => Exit::Interrupted,
-        () if failed.map(|figures| figures.failed).sum::<u64>() != 0 => Exit::No,
+        () if failed.map(|figures| figures.failed + figures.unwritten).sum::<u64>() != 0 => {
+            Exit::No
+        }
         () => Exit::Answered,
     })
 }

@@ -11,6 +11,7 @@ use crate::driver::{Node, Session};
 /// Three operations in each batch: READ, ADD, READ.
 struct Three {
     left: u64,
+    disconnections: u64,
 }
 
 impl KvWorkload for Three {
@@ -24,6 +25,10 @@ impl KvWorkload for Three {
     fn has_ended(&self) -> bool {
         self.left == 0
     }
+
+    fn disconnected(&mut self) {
+        self.disconnections += 1;
+    }
 }
 
 const SLOT: Slot = Slot(0);
@@ -31,7 +36,7 @@ const SLOT: Slot = Slot(0);
 /// A driver with a connection that can carry batches.
 fn ready(batches: u64) -> (Kv<Three>, Reports) {
     let terms = Terms { pipeline: 2, position: (0, 1) };
-    let mut driver = Kv::new(terms, Three { left: batches });
+    let mut driver = Kv::new(terms, Three { left: batches, disconnections: 0 });
     let mut reports = Reports::default();
     let opening = Opening { node: Node(0), alpn: None };
     assert_eq!(driver.opened(SLOT, opening, &mut reports), Next::Greeting(None));
@@ -280,7 +285,9 @@ fn a_session_that_cannot_go_on_fails_what_lacks_a_reply_and_begins_anew() {
     ] {
         reports.wire = answer;
         assert_eq!(hand_over(&mut driver, &mut reports), Next::Fail(Outcome::Reset, why));
+        assert_eq!(driver.workload.disconnections, 0);
         driver.closed(SLOT, Lost::For(Outcome::Reset, why), &mut reports).unwrap();
+        assert_eq!(driver.workload.disconnections, 1, "the session does not go on");
         driver.opened(SLOT, Opening { node: Node(0), alpn: None }, &mut reports);
         assert_eq!(written(&mut reports), (None, vec![]));
         reports.wire = welcome(false, 0);
@@ -311,13 +318,14 @@ fn batches_that_are_given_up_have_their_number_of_operations() {
     let (mut driver, _) = broken(0);
     assert_eq!(driver.unsent(10, Label::NONE).operations, 3);
     assert_eq!(driver.unsent(12, Label::NONE).operations, 0, "it was never made");
+    assert_eq!(driver.workload.disconnections, 2);
     assert!(driver.line.resumes().is_none());
 }
 
 #[test]
 fn a_server_that_wants_a_token_gets_a_proof_or_is_refused_with_the_reason() {
     let terms = Terms { pipeline: 2, position: (0, 1) };
-    let mut driver = Kv::new(terms, Three { left: 1 });
+    let mut driver = Kv::new(terms, Three { left: 1, disconnections: 0 });
     let mut reports = Reports::default();
     let told = driver.receive(SLOT, &welcome(true, 0), &mut reports);
     assert_eq!(told, Ok(Next::Fail(Outcome::Connect, "the server wants a token")));

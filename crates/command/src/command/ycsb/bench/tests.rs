@@ -91,6 +91,7 @@ fn figures_are_printed_as_text_and_as_a_document() {
         operations: 30_000_000,
         ok: 30_000_100,
         failed: 2,
+        unwritten: 0,
         sent_again: 3,
         window: Nanos::from_secs(10),
         median: Some(Nanos(250_000)),

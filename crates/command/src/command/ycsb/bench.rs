@@ -322,6 +322,9 @@ fn document(phases: &[(&str, &Option<Figures>)]) -> Value {
             "batch_p99_ns": figures.p99.map(|time| time.0),
             "interrupted": figures.interrupted,
         });
+        if *name == "fill" {
+            document[name]["unwritten"] = figures.unwritten.into();
+        }
     }
     document
 }

@@ -210,6 +210,8 @@ pub struct Reports {
     /// Requests that the peer has not processed, by the rules of the protocol: they are sent again,
     /// on another connection.
     pub again: Vec<Token>,
+    /// Requests that have failed and are sent again after a pause. What failed is reported as a step.
+    pub later: Vec<(Token, Nanos)>,
     /// Requests that are to be sent again although the peer may have processed them: it has sent them
     /// elsewhere, or their connection broke, and the next one resumes its session.
     pub redirected: Vec<Redirect>,

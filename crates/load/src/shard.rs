@@ -278,6 +278,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             // event.
             self.expire(now)?;
             self.reopen(now);
+            self.pools.iter_mut().for_each(|pool| pool.wake(now));
             self.dispatch()?;
             self.flush();
             let until = self.next_event_expected(source, end, drained).min(begun + LONGEST_WAIT);
@@ -609,6 +610,12 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             let was_sent = again || !is_held;
             pool.again(waiting, Returned { at: now, was_sent, overdue, first: None });
         }
+        for (token, pause) in self.reports.later.drain(..) {
+            let request = self.outstanding.remove(token);
+            let pool = &mut self.pools[request.pool as usize];
+            pool.place(request.slot).outstanding -= 1;
+            pool.pause(Waiting::of(&request), now + pause);
+        }
         for Redirect { token, to } in self.reports.redirected.drain(..) {
             let request = self.outstanding.remove(token);
             let Request { pool, slot, overdue, room, sent, held, .. } = request;
@@ -761,6 +768,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             }
         }
         for index in 0..self.pools.len() {
+            self.pools[index].wake(Instant::NEVER);
             for queue in 0..self.pools[index].queues.len() {
                 while let Some(waiting) = self.pools[index].pop(queue) {
                     let completion =
@@ -798,9 +806,10 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         let attempt = self.next_attempt_expiry();
         let expiry = self.outstanding.next_expiry(self.limits.timeout);
         let flush = self.pools.iter().filter_map(Pool::next_due).min();
+        let waking = self.pools.iter().filter_map(Pool::next_waking).min();
         let rested = self.next_rested().filter(|rested| *rested < end);
         let last = if self.is_idle() { end } else { drained };
-        [start.filter(|start| *start < end), rested, reopen, attempt, expiry, flush]
+        [start.filter(|start| *start < end), rested, reopen, attempt, expiry, flush, waking]
             .into_iter()
             .flatten()
             .fold(last, Instant::min)

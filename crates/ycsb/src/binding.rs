@@ -5,10 +5,15 @@ use std::sync::Arc;
 use load::driver::Fault;
 use load::driver::parts::{Steps, Verdict};
 use load::{Label, Outcome};
+use measure::{Nanos, Random};
 
 use crate::measurements::{Name, Status};
+use crate::settings::Retries;
 use crate::stream::Stream;
 use crate::workload::{Kind, Operation, Workload};
+
+#[cfg(test)]
+mod tests;
 
 /// The names of the labels, in their order.
 pub const LABELS: [Name; 6] =
@@ -62,11 +67,12 @@ pub(crate) struct Source {
     /// True if an insert that failed ends the stream.
     stops_on_failure: bool,
     has_failed: bool,
+    retries: Option<(Retries, Random)>,
 }
 
 impl Source {
     pub(crate) fn new(stream: Stream, stops_on_failure: bool) -> Source {
-        Source { stream, stops_on_failure, has_failed: false }
+        Source { stream, stops_on_failure, has_failed: false, retries: None }
     }
 
     pub(crate) fn workload(&self) -> Arc<Workload> {
@@ -82,6 +88,27 @@ impl Source {
                     .to_owned(),
             )
         })
+    }
+
+    /// Repeats inserts that fail, each after a pause of its own.
+    pub(crate) fn repeat(&mut self, retries: Retries, seed: u64) {
+        self.retries = Some((retries, Random::new(seed)));
+    }
+
+    /// Returns the pause before an insert that failed is repeated, and counts the attempt.
+    pub(crate) fn retry(
+        &mut self,
+        operation: &Operation,
+        attempts: &mut u32,
+        outcome: Outcome,
+    ) -> Option<Nanos> {
+        let (retries, random) = self.retries.as_mut()?;
+        let is_failed = operation.kind == Kind::Insert && outcome != Outcome::Ok;
+        if !is_failed || retries.limit <= *attempts {
+            return None;
+        }
+        *attempts += 1;
+        Some(Nanos((retries.wait.0 as f64 * (0.8 + 0.4 * random.unit())) as u64))
     }
 
     /// Notes the end of an operation, answered or not.

@@ -12,6 +12,7 @@ use wire::kv::{Answer, Item, MOST_KEY_BYTES, MOST_SCANNED, MOST_VALUE_BYTES, Opc
 use crate::binding::{ABSENT, Source, WRONG, label, read_ended};
 use crate::keys::owner;
 use crate::properties::{Known, Properties, Wrong};
+use crate::settings::Retries;
 use crate::stream::Stream;
 use crate::workload::{Kind, Operation, Workload};
 
@@ -141,12 +142,15 @@ pub struct Request {
     hops: u16,
     /// The last key of its part before this one, on the same server.
     behind: Option<Box<[u8]>>,
+    /// The number of times that it was repeated.
+    attempts: u32,
 }
 
 impl Request {
     fn new(operation: Operation) -> Request {
         let writes = matches!(operation.kind, Kind::Update | Kind::Insert);
-        Request { operation, writes, wanted: operation.length, hops: 0, behind: None }
+        let (wanted, hops, behind, attempts) = (operation.length, 0, None, 0);
+        Request { operation, writes, wanted, hops, behind, attempts }
     }
 }
 
@@ -155,6 +159,13 @@ impl Kv {
         let source = Source::new(stream, stops_on_failure);
         let (key, value) = (Vec::new(), Vec::new());
         Kv { workload: source.workload(), source, keys, servers, key, value }
+    }
+
+    /// Repeats inserts that fail.
+    #[must_use]
+    pub fn with_retries(mut self, retries: Retries, seed: u64) -> Kv {
+        self.source.repeat(retries, seed);
+        self
     }
 
     fn key(&mut self, record: u64) {
@@ -303,6 +314,11 @@ impl Operations for Kv {
         read_ended(&self.workload, operation.kind, verdict, steps);
         request.writes = is_modified;
         (verdict, if is_modified { Then::GoOn } else { Then::End })
+    }
+
+    fn retries(&mut self, request: &mut Request, outcome: Outcome) -> Option<Nanos> {
+        let Request { operation, attempts, .. } = request;
+        self.source.retry(operation, attempts, outcome)
     }
 
     fn ended(&mut self, request: Request, outcome: Outcome) {

@@ -12,6 +12,7 @@ use wire::resp::{Commands, Elements, Value, decimal};
 
 use crate::binding::{Source, WRONG, label, read_ended};
 use crate::properties::{Known, Properties, Wrong};
+use crate::settings::Retries;
 use crate::stream::Stream;
 use crate::workload::{Kind, Operation, Workload, hash_code};
 
@@ -82,6 +83,8 @@ pub struct Redis {
 pub struct Request {
     operation: Operation,
     part: Part,
+    /// The number of times that it was repeated.
+    attempts: u32,
 }
 
 /// The part of an operation whose replies are awaited.
@@ -106,6 +109,13 @@ impl Redis {
         };
         let fields = (0..workload.fields).map(field).collect();
         Redis { source, workload, fields, name: Vec::new(), value: Vec::new() }
+    }
+
+    /// Repeats inserts that fail.
+    #[must_use]
+    pub fn with_retries(mut self, retries: Retries, seed: u64) -> Redis {
+        self.source.repeat(retries, seed);
+        self
     }
 
     /// Makes the name of a record.
@@ -259,7 +269,7 @@ impl RespWorkload for Redis {
                 Part::Names
             }
         };
-        Ok((label(kind), Request { operation, part }))
+        Ok((label(kind), Request { operation, part, attempts: 0 }))
     }
 
     fn reply(
@@ -268,7 +278,7 @@ impl RespWorkload for Redis {
         reply: Value<'_>,
         commands: &mut Commands<'_>,
     ) -> Verdict {
-        let Request { operation, part } = request;
+        let Request { operation, part, .. } = request;
         match part {
             Part::Read => self.found(*operation, reply),
             Part::Write => match reply {
@@ -300,7 +310,7 @@ impl RespWorkload for Redis {
         steps: &mut Steps<'_>,
         commands: &mut Commands<'_>,
     ) {
-        let Request { operation: Operation { kind, record, write, .. }, part } = *request;
+        let Request { operation: Operation { kind, record, write, .. }, part, .. } = *request;
         let is_modified = kind == Kind::ReadModifyWrite;
         if part == Part::Read {
             read_ended(&self.workload, kind, verdict, steps);
@@ -311,6 +321,17 @@ impl RespWorkload for Redis {
         } else if is_modified {
             steps.ended(label(Kind::Update), verdict.outcome);
         }
+    }
+
+    fn retries(&mut self, request: &mut Request, outcome: Outcome) -> Option<Nanos> {
+        let Request { operation, attempts, .. } = request;
+        self.source.retry(operation, attempts, outcome)
+    }
+
+    fn again(&mut self, request: &mut Request, commands: &mut Commands<'_>) {
+        // Only inserts are repeated.
+        self.write(request.operation.record, None, commands);
+        self.index(commands);
     }
 
     fn ended(&mut self, request: Request, outcome: Outcome) {

@@ -10,7 +10,7 @@ use crate::properties::{Properties, Wrong};
 use crate::zipf::{Zeta, Zipf};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 /// The kinds of operations, in the order in which the original prints them.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]

@@ -45,12 +45,16 @@ impl Redis {
 
     /// The calls of a command since the statistics were reset.
     fn calls(&self, command: &str) -> u64 {
+        self.statistic("commandstats", &format!("cmdstat_{command}:calls="))
+    }
+
+    /// The number behind these words in a part of the statistics; 0 if they are not there.
+    fn statistic(&self, part: &str, begin: &str) -> u64 {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        stream.write_all(b"INFO commandstats\r\nQUIT\r\n").unwrap();
+        stream.write_all(format!("INFO {part}\r\nQUIT\r\n").as_bytes()).unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
-        let begin = format!("cmdstat_{command}:calls=");
-        let line = text.lines().find_map(|line| line.strip_prefix(&begin));
+        let line = text.lines().find_map(|line| line.strip_prefix(begin));
         line.map_or(0, |line| line.split(',').next().unwrap().parse().unwrap())
     }
 }
@@ -272,6 +276,46 @@ fn redis_with_a_password_is_used_by_whoever_knows_it() {
     drop(redis);
     let refused = ycsb(&scratch, "run", "redis", 'a', &given("hidden"));
     assert_eq!((refused.code, refused.stderr.contains("nobody listens there")), (3, true));
+}
+
+#[test]
+fn inserts_that_fail_are_repeated_after_a_pause() {
+    const TEST: &str = "inserts_that_fail_are_repeated_after_a_pause";
+    if !tool(TEST, "redis-server") {
+        return;
+    }
+    let (redis, scratch) = (Redis::start(&[]), Scratch::new());
+    let load = |limit: u32, meanwhile: &dyn Fn()| {
+        redis.tell("CONFIG RESETSTAT");
+        // Every write is answered by an error.
+        redis.tell("CONFIG SET maxmemory 1");
+        let mut command = scratch.benchwright();
+        command.args(["ycsb", "load", "redis", "-P"]).arg(experiments().join("ycsb/workloada"));
+        let limit = format!("core_workload_insertion_retry_limit={limit}");
+        let port = format!("redis.port={}", redis.port);
+        for property in ["recordcount=3", "core_workload_insertion_retry_interval=1", &limit, &port]
+        {
+            command.args(["-p", property]);
+        }
+        run_while(command.args(["-threads", "3", "--json"]), |_| meanwhile())
+    };
+    let given_up = load(1, &|| {});
+    assert_eq!(given_up.code, 1, "{}", given_up.stderr);
+    let failed = &given_up.json()["times"]["INSERT"]["failed"]["FAILED"]["service"]["count"];
+    // The last attempt of one ends the load; each of the three was repeated once.
+    assert!((4..=6).contains(&failed.as_u64().unwrap()), "{failed}");
+    assert!(std::time::Duration::from_millis(800) <= given_up.took, "{:?}", given_up.took);
+    let done = load(20, &|| {
+        let failed = || redis.statistic("errorstats", "errorstat_OOM:count=");
+        until("each insert has failed", || 3 <= failed());
+        redis.tell("CONFIG SET maxmemory 0");
+    });
+    assert_eq!(done.code, 0, "{}{}", done.stderr, done.stdout);
+    let document = done.json();
+    assert_eq!((ok(&document, "INSERT"), redis.count("ZCARD _indices")), (3, 3));
+    assert!(
+        document["times"]["INSERT"]["failed"]["FAILED"]["service"]["count"].as_u64() >= Some(3)
+    );
 }
 
 fn store(scratch: &Scratch) -> Server {

@@ -21,7 +21,7 @@ use ycsb::drive::Ran;
 use ycsb::kv::{self, Keys, Kv};
 use ycsb::measurements::{Ended, Measurements, Name, Status};
 use ycsb::redis::Redis;
-use ycsb::settings::{Phase, Settings};
+use ycsb::settings::{Phase, Retries, Settings};
 use ycsb::status::State;
 use ycsb::stream::{Shared, Stream};
 use ycsb::workload::{Part, Workload};
@@ -65,6 +65,8 @@ pub struct Done {
     pub is_overloaded: bool,
     /// The operations that were due and had not ended when the run did. They are in no figure.
     pub unfinished: u64,
+    /// The attempts to insert that failed and were repeated.
+    pub retried: u64,
     /// The reason of a failure, beyond its status.
     pub why: Option<&'static str>,
 }
@@ -111,6 +113,8 @@ pub(crate) struct Streams {
     seed: u64,
     /// True if an insert that fails ends its stream.
     stops_on_failure: bool,
+    /// The inserts of a load that fail are repeated.
+    retries: Option<Retries>,
     pools: u32,
     shared: Arc<Shared>,
 }
@@ -122,7 +126,13 @@ impl Streams {
         Arc::make_mut(&mut workload).operation_count = 0;
         let shared = Arc::new(Shared::new(&workload));
         let (phase, stops_on_failure) = (Phase::Run, false);
-        Streams { workload, phase, seed, stops_on_failure, pools: pools as u32, shared }
+        let (pools, retries) = (pools as u32, None);
+        Streams { workload, phase, seed, stops_on_failure, retries, pools, shared }
+    }
+
+    /// The seed of the pauses of a pool, which are no part of what is drawn for its operations.
+    fn retry_seed(&self, number: u32) -> u64 {
+        self.seed ^ (u64::from(number) + 1) << 32
     }
 
     /// Makes the stream of the pool with this number.
@@ -139,6 +149,10 @@ impl Streams {
 pub(crate) fn of_redis(pools: &[Pool], streams: &Streams, terms: &resp::Terms) -> Vec<Resp<Redis>> {
     let driver = |(number, pool): (u32, &Pool)| {
         let binding = Redis::new(streams.stream(number), streams.stops_on_failure);
+        let binding = match streams.retries {
+            Some(retries) => binding.with_retries(retries, streams.retry_seed(number)),
+            None => binding,
+        };
         Resp::new(pool.connections, terms.clone(), binding)
     };
     (0..).zip(pools).map(driver).collect()
@@ -154,6 +168,10 @@ pub(crate) fn of_kv(
     let driver = |((number, pool), terms): ((u32, &Pool), &shared::Terms)| {
         let stream = streams.stream(number);
         let binding = Kv::new(stream, keys, terms.servers, streams.stops_on_failure);
+        let binding = match streams.retries {
+            Some(retries) => binding.with_retries(retries, streams.retry_seed(number)),
+            None => binding,
+        };
         shared::Shared::new(pool.connections, *terms, binding)
     };
     (0..).zip(pools).zip(terms).map(driver).collect()
@@ -164,7 +182,9 @@ impl Client {
         let streams = Streams::run(&self.workload, self.seed, pools);
         let Settings { phase, retries, .. } = &self.settings;
         let stops_on_failure = *phase == Phase::Load && !retries.goes_on;
-        Streams { phase: *phase, stops_on_failure, ..streams }
+        let is_repeated = *phase == Phase::Load && retries.limit != 0;
+        let retries = is_repeated.then_some(*retries);
+        Streams { phase: *phase, stops_on_failure, retries, ..streams }
     }
 
     fn plan(&self) -> Plan {
@@ -253,9 +273,10 @@ impl Client {
         let is_interrupted = measurement.partial;
         let measurements = sum();
         let unfinished = ends.unfinished.load(Ordering::Relaxed);
+        let retried = ends.retried.load(Ordering::Relaxed);
         let why = ends.why.get().copied();
         let ran = Ran { run_time, measurements, is_interrupted };
-        Ok(Done { ran, is_overloaded, unfinished, why })
+        Ok(Done { ran, is_overloaded, unfinished, retried, why })
     }
 }
 
@@ -270,6 +291,7 @@ fn lock(shard: &Recorded) -> MutexGuard<'_, Measurements> {
 #[derive(Debug, Default)]
 struct Ends {
     unfinished: AtomicU64,
+    retried: AtomicU64,
     why: OnceLock<&'static str>,
 }
 
@@ -289,6 +311,10 @@ impl Observer for Recorder {
     fn step_completed(&mut self, step: &StepCompletion) {
         let &StepCompletion { intended, label, begun, done, outcome, .. } = step;
         let Some(name) = binding::name(label) else { return };
+        if name == Name::Insert {
+            // An insert has no other parts.
+            self.ends.retried.fetch_add(1, Ordering::Relaxed);
+        }
         lock(&self.into).record(&Ended {
             name,
             status: binding::status(name, outcome, ""),

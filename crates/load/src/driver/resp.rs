@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use ::measure::Nanos;
 use net::Closed;
 use wire::resp::{Commands, Decoder, Value, decimal, known_word};
 
@@ -42,6 +43,16 @@ pub trait RespWorkload {
         _steps: &mut Steps<'_>,
         _commands: &mut Commands<'_>,
     ) {
+    }
+
+    /// Returns the pause after which a request that failed is sent again; `None` if it has ended.
+    fn retries(&mut self, _request: &mut Self::Request, _outcome: Outcome) -> Option<Nanos> {
+        None
+    }
+
+    /// Writes the commands of a request that is sent again.
+    fn again(&mut self, _request: &mut Self::Request, _commands: &mut Commands<'_>) {
+        unreachable!("this workload repeats no request");
     }
 
     /// Handles the end of a request, answered or not.
@@ -111,6 +122,15 @@ pub struct Resp<W: RespWorkload> {
     workload: W,
     terms: Terms,
     lines: Vec<Line<W::Request>>,
+    /// The requests that have failed and are sent again after their pause.
+    returned: Vec<Returned<W::Request>>,
+}
+
+#[derive(Debug)]
+struct Returned<R> {
+    number: u64,
+    label: Label,
+    request: R,
 }
 
 /// One connection.
@@ -126,6 +146,8 @@ struct Line<R> {
 #[derive(Debug)]
 struct Sent<R> {
     token: Token,
+    number: u64,
+    label: Label,
     request: R,
     /// The replies that have not arrived.
     left: u32,
@@ -143,14 +165,39 @@ impl<W: RespWorkload> Resp<W> {
             greeting: 0,
             sent: VecDeque::with_capacity(terms.pipeline),
         });
-        Resp { workload, lines: lines.collect(), terms }
+        Resp { workload, lines: lines.collect(), returned: Vec::new(), terms }
     }
+
+    /// Returns a request that failed before, if there is one with this number.
+    fn returned(&mut self, number: u64) -> Option<Returned<W::Request>> {
+        let place = self.returned.iter().position(|returned| returned.number == number)?;
+        Some(self.returned.swap_remove(place))
+    }
+}
+
+/// Ends a request, or has it sent again.
+fn end<W: RespWorkload>(
+    workload: &mut W,
+    sent: Sent<W::Request>,
+    Verdict { outcome, why }: Verdict,
+    returned: &mut Vec<Returned<W::Request>>,
+    reports: &mut Reports,
+) {
+    let Sent { token, number, label, mut request, .. } = sent;
+    if let Some(pause) = workload.retries(&mut request, outcome) {
+        Steps::new(token, &mut reports.steps).ended(label, outcome);
+        reports.later.push((token, pause));
+        returned.push(Returned { number, label, request });
+        return;
+    }
+    workload.ended(request, outcome);
+    reports.done.push(done(token, outcome, why));
 }
 
 impl<W: RespWorkload> Driver for Resp<W> {
     fn room(&self, slot: Slot) -> usize {
         let sent = self.lines[slot.0 as usize].sent.len();
-        match self.workload.has_ended() {
+        match self.workload.has_ended() && self.returned.is_empty() {
             true => 0,
             false => self.terms.pipeline.saturating_sub(sent),
         }
@@ -165,12 +212,22 @@ impl<W: RespWorkload> Driver for Resp<W> {
     }
 
     fn start(&mut self, slot: Slot, asked: Asked, reports: &mut Reports) -> Result<Started, Fault> {
+        let Asked { token, number, .. } = asked;
+        let returned = self.returned(number);
         let mut commands = Commands::new(&mut reports.wire);
-        let (label, request) = self.workload.next(&mut commands)?;
+        let (label, request) = match returned {
+            Some(Returned { label, mut request, .. }) => {
+                self.workload.again(&mut request, &mut commands);
+                (label, request)
+            }
+            None => self.workload.next(&mut commands)?,
+        };
         let left = commands.count();
         assert!(0 < left, "a request has a command");
         self.lines[slot.0 as usize].sent.push_back(Sent {
-            token: asked.token,
+            token,
+            number,
+            label,
             request,
             left,
             has_begun: false,
@@ -181,7 +238,7 @@ impl<W: RespWorkload> Driver for Resp<W> {
     }
 
     fn receive(&mut self, slot: Slot, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault> {
-        let Resp { workload, lines, .. } = self;
+        let Resp { workload, lines, returned, .. } = self;
         let Line { decoder, greeting, sent } = &mut lines[slot.0 as usize];
         let mut next = if *greeting == 0 { Next::Continue } else { Next::Greeting(None) };
         let mut rest = bytes;
@@ -227,30 +284,33 @@ impl<W: RespWorkload> Driver for Resp<W> {
                 sent.push_back(ended);
                 continue;
             }
-            let Verdict { outcome, why } = ended.before;
-            workload.ended(ended.request, outcome);
-            reports.done.push(done(ended.token, outcome, why));
+            let verdict = ended.before;
+            end(workload, ended, verdict, returned, reports);
         }
     }
 
     fn closed(&mut self, slot: Slot, lost: Lost, reports: &mut Reports) -> Result<(), Fault> {
-        let line = &mut self.lines[slot.0 as usize];
+        let Resp { workload, lines, returned, .. } = self;
+        let line = &mut lines[slot.0 as usize];
         (line.decoder, line.greeting) = (Decoder::default(), 0);
-        for Sent { token, request, .. } in line.sent.drain(..) {
+        for sent in line.sent.drain(..) {
             let (outcome, why) = match lost {
-                Lost::TooLate(late) if late == token => (Outcome::Timeout, ""),
+                Lost::TooLate(late) if late == sent.token => (Outcome::Timeout, ""),
                 Lost::By(Closed::WhileWriting) => (Outcome::Write, ""),
                 Lost::For(outcome, why) => (outcome, why),
                 Lost::By(_) | Lost::ByUs | Lost::TooLate(_) => (Outcome::Reset, ""),
             };
-            self.workload.ended(request, outcome);
-            reports.done.push(done(token, outcome, why));
+            end(workload, sent, Verdict { outcome, why }, returned, reports);
         }
         Ok(())
     }
 
-    fn unsent(&mut self, _number: u64, _label: Label) -> Started {
-        self.workload.unsent().into()
+    fn unsent(&mut self, number: u64, _label: Label) -> Started {
+        let Some(Returned { label, request, .. }) = self.returned(number) else {
+            return self.workload.unsent().into();
+        };
+        self.workload.ended(request, Outcome::Connect);
+        label.into()
     }
 
     /// The next request may still be leaving when the reply to the one before arrives.
@@ -259,7 +319,9 @@ impl<W: RespWorkload> Driver for Resp<W> {
     }
 
     fn has_stopped(&self) -> bool {
-        self.workload.has_ended() && self.lines.iter().all(|line| line.sent.is_empty())
+        let is_drained = self.returned.is_empty();
+        let is_over = self.workload.has_ended() && is_drained;
+        is_over && self.lines.iter().all(|line| line.sent.is_empty())
     }
 }
 

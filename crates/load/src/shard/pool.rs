@@ -1,7 +1,7 @@
 //! A pool: one workload's share of a target, with its connections and its waiting requests.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use ::measure::{Instant, Nanos};
 use net::{ConnectionId, Endpoint};
@@ -31,6 +31,8 @@ pub(super) struct Pool<D> {
     pub(super) sessions: Option<Box<Sessions>>,
     /// Closed loop: the times when the users in think time send their next requests.
     pub(super) thinking: BinaryHeap<Reverse<Instant>>,
+    /// The requests that are sent again after a pause, by its end and their numbers.
+    paused: BTreeMap<(Instant, u64), Waiting>,
     numbers: Numbers,
     /// Closed loop: the number of requests started so far.
     asked: u64,
@@ -169,6 +171,7 @@ impl<D: Driver> Pool<D> {
             holding: Vec::new(),
             sessions,
             thinking: BinaryHeap::new(),
+            paused: BTreeMap::new(),
             numbers,
             asked: 0,
             longest_preparation: Nanos::ZERO,
@@ -220,6 +223,22 @@ impl<D: Driver> Pool<D> {
 
     pub(super) fn again(&mut self, waiting: Waiting, returned: Returned) {
         self.route(waiting).again.push_back(Due { waiting, returned: Some(returned) });
+    }
+
+    pub(super) fn pause(&mut self, waiting: Waiting, until: Instant) {
+        self.paused.insert((until, waiting.number), waiting);
+    }
+
+    /// Queues the requests whose pause is over.
+    pub(super) fn wake(&mut self, now: Instant) {
+        while let Some(first) = self.paused.first_entry().filter(|first| first.key().0 <= now) {
+            let waiting = first.remove();
+            self.again(waiting, Returned { at: now, was_sent: true, overdue: false, first: None });
+        }
+    }
+
+    pub(super) fn next_waking(&self) -> Option<Instant> {
+        self.paused.first_key_value().map(|((until, _), _)| *until)
     }
 
     pub(super) fn redirect(&mut self, Node(to): Node, waiting: Waiting, returned: Returned) {
@@ -363,9 +382,9 @@ impl<D: Driver> Pool<D> {
         self.slots.len() - self.sum(|queue| queue.usable)
     }
 
-    /// The number of requests that wait for a connection.
+    /// The number of requests that wait for a connection, or for the end of a pause.
     pub(super) fn waiting(&self) -> usize {
-        self.sum(Queue::waiting)
+        self.sum(Queue::waiting) + self.paused.len()
     }
 
     /// The number of these that were never sent.

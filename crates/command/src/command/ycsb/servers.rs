@@ -84,14 +84,7 @@ fn run(
     remedy: &str,
     stop: &AtomicBool,
 ) -> Result<Done, Failure> {
-    let Prepared { arguments, properties, workload, settings } = prepared;
-    if settings.retries.limit != 0 {
-        let why = "is not supported by this binding, which repeats no insert; set it to 0, and let \
-                   core_workload_insertion_keep_going_on_error=true go on after failures";
-        return Err(Failure::question(
-            properties.wrong("core_workload_insertion_retry_limit", why),
-        ));
-    }
+    let Prepared { arguments, workload, settings, .. } = prepared;
     net::process::raise_open_files();
     let client = Client {
         workload: Arc::clone(workload),

@@ -48,6 +48,11 @@ pub trait Operations {
         steps: &mut Steps<'_>,
     ) -> (Verdict, Then);
 
+    /// Returns the pause after which a request that failed is sent again; `None` if it has ended.
+    fn retries(&mut self, _request: &mut Self::Request, _outcome: Outcome) -> Option<Nanos> {
+        None
+    }
+
     /// Handles the end of a request, answered or not.
     fn ended(&mut self, _request: Self::Request, _outcome: Outcome) {}
 
@@ -108,8 +113,8 @@ pub struct Shared<O: Operations> {
     lines: Vec<Line<O::Request>>,
     /// The requests that wait for a connection to their server, in the order of their numbers.
     routed: Vec<VecDeque<Drawn<O::Request>>>,
-    /// The requests that are sent again: those that were held when their connection broke, and those that go on at
-    /// another server.
+    /// The requests that are sent again: those that were held when their connection broke, those that go on at
+    /// another server, and those that have failed and may be repeated.
     returned: Vec<Drawn<O::Request>>,
     /// The reason why no request could be drawn, for the next start.
     fault: Option<Fault>,
@@ -378,7 +383,7 @@ impl<O: Operations> Driver for Shared<O> {
         let node = line.node;
         let Line { held, sent, .. } = std::mem::replace(line, Line::new(node));
         for flight in sent.into_iter().flatten().chain(held) {
-            let Flight { token, number, label, request, is_sent, .. } = flight;
+            let Flight { token, number, label, mut request, is_sent, .. } = flight;
             if !is_sent {
                 reports.again.push(token);
                 self.returned.push(Drawn { number, label, request, node });
@@ -390,6 +395,12 @@ impl<O: Operations> Driver for Shared<O> {
                 Lost::For(outcome, why) => (outcome, why),
                 Lost::By(_) | Lost::ByUs | Lost::TooLate(_) => (Outcome::Reset, ""),
             };
+            if let Some(pause) = self.operations.retries(&mut request, outcome) {
+                Steps::new(token, &mut reports.steps).ended(label, outcome);
+                reports.later.push((token, pause));
+                self.returned.push(Drawn { number, label, request, node });
+                continue;
+            }
             self.operations.ended(request, outcome);
             reports.done.push(done(token, outcome, why));
         }
@@ -484,11 +495,17 @@ impl<R> Line<R> {
             return Ok(());
         }
         self.outstanding -= 1;
-        let Flight { token, number, label, request, verdict: Verdict { outcome, why }, .. } =
-            flight;
+        let Flight { token, number, label, mut request, verdict, .. } = flight;
+        let Verdict { outcome, why } = verdict;
         if let Then::GoTo(to) = then {
             reports.redirected.push(Redirect { token, to });
             returned.push(Drawn { number, label, request, node: to });
+            return Ok(());
+        }
+        if let Some(pause) = operations.retries(&mut request, outcome) {
+            Steps::new(token, &mut reports.steps).ended(label, outcome);
+            reports.later.push((token, pause));
+            returned.push(Drawn { number, label, request, node: self.node });
             return Ok(());
         }
         operations.ended(request, outcome);

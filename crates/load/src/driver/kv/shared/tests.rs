@@ -18,6 +18,8 @@ struct Turns {
     has_ended: bool,
     must_stop: bool,
     ended: Vec<(u64, Outcome)>,
+    /// The pause before the next request that fails is sent again.
+    pause: Option<Nanos>,
 }
 
 impl Operations for Turns {
@@ -62,6 +64,10 @@ impl Operations for Turns {
         (verdict, if goes_on { Then::GoOn } else { Then::End })
     }
 
+    fn retries(&mut self, _request: &mut (u64, bool), outcome: Outcome) -> Option<Nanos> {
+        self.pause.take_if(|_| outcome != Outcome::Ok)
+    }
+
     fn ended(&mut self, request: (u64, bool), outcome: Outcome) {
         self.ended.push((request.0, outcome));
     }
@@ -80,8 +86,15 @@ const LINGER: Nanos = Nanos(100_000);
 /// A driver whose connections to two servers are ready.
 fn ready(outstanding: usize) -> (Shared<Turns>, Reports) {
     let terms = Terms { outstanding, users: Some(outstanding), linger: LINGER, servers: 2 };
-    let (next, value, has_ended, must_stop, ended) = (0, 8, false, false, Vec::new());
-    let turns = Turns { is_both: |key| key % 3 == 2, next, value, has_ended, must_stop, ended };
+    let turns = Turns {
+        is_both: |key| key % 3 == 2,
+        next: 0,
+        value: 8,
+        has_ended: false,
+        must_stop: false,
+        ended: Vec::new(),
+        pause: None,
+    };
     let mut driver = Shared::new(2, terms, turns);
     let mut reports = Reports::default();
     for slot in 0..2 {
@@ -243,6 +256,35 @@ fn results_that_were_pending_come_in_any_order() {
     // Each has one result.
     let twice = receive(&mut driver, 0, &completion(1, Status::Ok), &mut reports);
     assert_eq!(twice, Next::Fail(Outcome::Malformed, "a result of no operation"));
+}
+
+#[test]
+fn a_request_that_fails_may_be_sent_again_after_a_pause() {
+    let pause = Some(LINGER);
+    let (mut driver, mut reports) = ready(1);
+    route(&mut driver, 0..1);
+    start(&mut driver, 0, 0, &mut reports);
+    driver.operations.has_ended = true;
+    driver.operations.pause = pause;
+    receive(&mut driver, 0, &reply(1, &[Status::Full]), &mut reports);
+    let failed = |step: &Step| (step.label, step.outcome, step.operations);
+    let steps: Vec<_> = reports.steps.drain(..).map(|step| failed(&step)).collect();
+    assert_eq!(steps, [(READ, Outcome::Status, 0)]);
+    assert_eq!(std::mem::take(&mut reports.later), [(Token(0), LINGER)]);
+    assert!(reports.done.is_empty() && !driver.has_stopped());
+    // It is routed and started once more, and fails with its connection.
+    assert_eq!(route(&mut driver, 0..1), [0]);
+    reports.wire.clear();
+    start(&mut driver, 0, 0, &mut reports);
+    // With the notes on it so far: it writes, once it has an answer.
+    assert_eq!(batches(&mut reports), [(2, vec![(Opcode::Upsert, 0)])]);
+    driver.operations.pause = pause;
+    driver.closed(Slot(0), Lost::By(Closed::Reset), &mut reports).unwrap();
+    assert_eq!((reports.later.len(), reports.done.len()), (1, 0));
+    // Without a connection it ends.
+    assert_eq!(driver.unsent(0, Label::NONE).label, READ);
+    assert_eq!(driver.operations.ended, [(0, Outcome::Connect)]);
+    assert!(driver.has_stopped());
 }
 
 #[test]

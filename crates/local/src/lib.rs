@@ -23,6 +23,7 @@ mod output;
 mod ports;
 mod process;
 mod processes;
+mod reads;
 mod ready;
 mod remains;
 mod replica;

@@ -1,9 +1,11 @@
 //! A machine at one moment: the texts of its files, and what was measured on it.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use measure::{Instant, Nanos};
 
+use super::store::Disk;
 use crate::calm::Spin;
 use crate::spec::{Cpus, Literal};
 
@@ -73,6 +75,8 @@ pub struct Look {
     pub spins: Vec<Spin>,
     /// The mean time of a reading of the clock.
     pub clock_read: Option<Nanos>,
+    /// The disks of the folders of stores.
+    pub disks: BTreeMap<PathBuf, Disk>,
     /// The digests of the programs, by name.
     pub binaries: BTreeMap<String, String>,
     /// True if the file of the running program was replaced.

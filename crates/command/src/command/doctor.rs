@@ -18,7 +18,7 @@ use measure::Nanos;
 use results::Doctor;
 use results::doctor::{Check, State};
 
-use super::run;
+use super::{interrupts, run};
 use console::output::{self, Exit, Failure};
 
 #[derive(Args, Debug)]
@@ -191,7 +191,8 @@ fn fix(root: &Path, wanted: &Demands) -> Result<(), Failure> {
 }
 
 fn restore(root: &Path) -> Result<Exit, Failure> {
-    let restored = fix::restore(Place::fixed(root), &mut Real).map_err(Failure::no_answer)?;
+    let mut restored = fix::restore(Place::fixed(root), &mut Real).map_err(Failure::no_answer)?;
+    restored.extend(interrupts::restore(root).map_err(Failure::no_answer)?);
     for Setting { path, before, .. } in &restored {
         output::error(&format!("restored /{path}: {before}"));
     }

@@ -1,6 +1,7 @@
 //! `benchwright ycsb bench`: the client of the key-value store, with the flags and the log of the original's
 //! script.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
@@ -17,6 +18,7 @@ use ycsb::keys::Distribution;
 
 use console::output::{self, Exit, Failure};
 
+use crate::command::interrupts::{self, Pinning};
 use crate::command::kv::journal::Journal;
 use crate::command::kv::serve::{Address, read_token};
 
@@ -70,6 +72,8 @@ pub(crate) struct Bench {
     /// A file with the token of the servers
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    #[command(flatten)]
+    interrupts: interrupts::Options,
     /// Print one document
     #[arg(long)]
     json: bool,
@@ -123,9 +127,14 @@ pub(crate) fn bench(arguments: &Bench) -> Result<Exit, Failure> {
     let token = arguments.token_file.as_deref().map(read_token).transpose()?;
     let stop = console::signals::interrupted();
     process::raise_open_files();
+    // Before anything counts the CPUs or starts a thread.
+    let pinning = interrupts::pin(arguments.interrupts, &arguments.addresses())?;
     let mut journal = Journal::create(&arguments.logs, "client", "ycsb.log")?;
     let load = arguments.load(token.map(|token| Token::new(&token)));
     journal.info("client", &arguments.told(&load));
+    if let Some(pinning) = &pinning {
+        journal.info("client", &pinning.told());
+    }
     journal.info("client", "Generating workload keys and requests from PRNG");
     let refuse = |why: &NotMeasured| explain(why, arguments);
     let (mut fill, mut run) = (None, None);
@@ -148,7 +157,7 @@ pub(crate) fn bench(arguments: &Bench) -> Result<Exit, Failure> {
     }
     let phases = [("fill", &fill), ("run", &run)];
     match arguments.json {
-        true => output::result(&format!("{}\n", document(&phases)))?,
+        true => output::result(&format!("{}\n", document(&phases, pinning.as_ref())))?,
         false => output::result(&text(&phases))?,
     }
     let failed = phases.iter().filter_map(|(_, figures)| figures.as_ref());
@@ -160,6 +169,10 @@ pub(crate) fn bench(arguments: &Bench) -> Result<Exit, Failure> {
 }
 
 impl Bench {
+    fn addresses(&self) -> Vec<IpAddr> {
+        self.servers.iter().map(|server| server.0.ip()).collect()
+    }
+
     fn load(&self, token: Option<Token>) -> Load {
         let cpus = cores::allowed().len().clamp(1, 1024) as u16;
         Load {
@@ -224,7 +237,7 @@ fn text(phases: &[(&str, &Option<Figures>)]) -> String {
     text
 }
 
-fn document(phases: &[(&str, &Option<Figures>)]) -> Value {
+fn document(phases: &[(&str, &Option<Figures>)], pinning: Option<&Pinning>) -> Value {
     let mut document = json!({"schema": "benchwright.ycsb-bench/1"});
     for (name, figures) in phases {
         let Some(figures) = figures else { continue };
@@ -237,6 +250,9 @@ fn document(phases: &[(&str, &Option<Figures>)]) -> Value {
             "batch_p99_ns": figures.p99.map(|time| time.0),
             "interrupted": figures.interrupted,
         });
+    }
+    if let Some(pinning) = pinning {
+        document["pin_irq"] = pinning.document();
     }
     document
 }

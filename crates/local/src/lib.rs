@@ -36,4 +36,5 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
+pub use backend::check;
 pub use processes::Local;

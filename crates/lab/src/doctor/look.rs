@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use measure::{Instant, Nanos};
 
-use super::store::Disk;
 use crate::calm::Spin;
 use crate::spec::{Cpus, Literal};
 
@@ -60,6 +59,15 @@ impl Files {
         let seconds: f64 = self.text("proc/uptime")?.split(' ').next()?.parse().ok()?;
         (0.0 <= seconds).then(|| Nanos::from_secs_f64(seconds))
     }
+}
+
+/// A disk as a store needs it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Disk {
+    /// True for one that turns; absent if the kernel does not say it.
+    pub turns: Option<bool>,
+    /// The measured rate of random reads of 4 KiB, or the reason why there is none.
+    pub reads_per_s: Option<Result<f64, String>>,
 }
 
 /// A machine at one moment.

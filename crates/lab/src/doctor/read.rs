@@ -9,9 +9,8 @@ use measure::Instant;
 use nix::fcntl::OFlag;
 use nix::sys::stat::{major, minor};
 
-use super::look::{Files, Look, Missing};
+use super::look::{Disk, Files, Look, Missing};
 use super::nic;
-use super::store::Disk;
 use crate::spec::Cpus;
 
 /// The most of a file that is read; none of those below is longer on a usual machine.

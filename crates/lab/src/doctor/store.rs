@@ -40,15 +40,6 @@ pub struct Store {
     pub limit: Option<u64>,
 }
 
-/// A disk as a store needs it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Disk {
-    /// True for one that turns; absent if the kernel does not say it.
-    pub turns: Option<bool>,
-    /// The measured rate of random reads of 4 KiB, or the reason why there is none.
-    pub reads_per_s: Option<Result<f64, String>>,
-}
-
 /// Returns the stores that an experiment starts.
 pub fn of(resolved: &Resolved) -> Vec<Store> {
     let spec = &resolved.spec;
@@ -61,28 +52,35 @@ pub fn of(resolved: &Resolved) -> Vec<Store> {
         let Component::Process(process) = component else { return None };
         let copies = u64::from(spec.sut.instances.0) * u64::from(spec.sut.replicas_of(component));
         let words: Vec<String> = process.command.0.iter().map(filled).collect();
-        let store = of_command(&words)?;
+        let store = Store::of_words(&words)?;
         let limit = component.memory_limit().map(|limit| limit.0);
         Some(Store { name: component.name().to_owned(), copies, limit, ..store })
     };
     components.filter_map(of).collect()
 }
 
-/// Reads a command line `benchwright kv serve …`. A folder that is not named as a whole is one of the run.
-fn of_command(words: &[String]) -> Option<Store> {
-    let [program, kv, serve, flags @ ..] = words else { return None };
-    let is_store =
-        program.rsplit('/').next() == Some("benchwright") && kv == "kv" && serve == "serve";
-    if !is_store {
-        return None;
+impl Store {
+    /// Reads a command line with `kv serve …`, also without its program, which an image has by itself. A folder
+    /// that is not named as a whole is one of the run.
+    pub fn of_words(words: &[String]) -> Option<Store> {
+        let at = words.windows(2).position(|pair| pair == ["kv", "serve"])?;
+        let program = at.checked_sub(1).map(|before| words[before].as_str());
+        let is_ours = program.is_none_or(|name| name.rsplit('/').next() == Some("benchwright"));
+        let flags = &words[at + 2..];
+        let folder = value(flags, "--storage").filter(|folder| folder.starts_with('/'));
+        is_ours.then(|| Store {
+            log: value(flags, "--memory").and_then(|text| Some(text.parse::<Bytes>().ok()?.0)),
+            buckets: value(flags, "--buckets").and_then(store::read_buckets),
+            folder: folder.map(PathBuf::from),
+            ..Store::default()
+        })
     }
-    let folder = value(flags, "--storage").unwrap_or("storage");
-    Some(Store {
-        log: value(flags, "--memory").and_then(|text| Some(text.parse::<Bytes>().ok()?.0)),
-        buckets: value(flags, "--buckets").and_then(store::read_buckets),
-        folder: folder.starts_with('/').then(|| PathBuf::from(folder)),
-        ..Store::default()
-    })
+
+    /// Returns the least memory of one copy, which may use so much.
+    pub fn least(&self, limit: u64) -> u64 {
+        let log = self.log.unwrap_or_else(|| store::log_by_default(Some(limit)));
+        log.saturating_add(store::buckets(self.buckets, log).saturating_mul(BUCKET_BYTES))
+    }
 }
 
 /// Returns the value of a flag: `--memory 1GiB` or `--memory=1GiB`.
@@ -91,14 +89,6 @@ fn value<'a>(flags: &'a [String], name: &str) -> Option<&'a str> {
     match flags[place].split_once('=') {
         Some((_, value)) => Some(value),
         None => flags.get(place + 1).map(String::as_str),
-    }
-}
-
-impl Store {
-    /// Returns the least memory of one copy, which may use so much.
-    fn least(&self, limit: u64) -> u64 {
-        let log = self.log.unwrap_or_else(|| store::log_by_default(Some(limit)));
-        log.saturating_add(store::buckets(self.buckets, log).saturating_mul(BUCKET_BYTES))
     }
 }
 

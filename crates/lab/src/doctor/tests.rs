@@ -4,9 +4,9 @@ use expect_test::expect;
 use measure::{Instant, Nanos};
 use results::doctor::{Check, State, differences};
 
-use super::look::Missing;
+use super::look::{Disk, Missing};
 use super::read::Reader;
-use super::store::{Disk, Store};
+use super::store::Store;
 use super::*;
 use crate::calm::Spin;
 use crate::spec::Literal;

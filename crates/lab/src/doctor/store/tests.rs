@@ -4,7 +4,7 @@ use super::*;
 use crate::spec;
 
 fn read(line: &str) -> Option<Store> {
-    of_command(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    Store::of_words(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
 }
 
 #[test]
@@ -19,7 +19,9 @@ fn the_sizes_of_a_store_are_read_from_its_command_line() {
     };
     assert_eq!(store, Some(expected));
     // What the server chooses, and folders that only the run knows.
-    for line in ["benchwright kv serve", "/opt/benchwright kv serve --storage ${folder}/kv"] {
+    for line in
+        ["benchwright kv serve", "kv serve", "/opt/benchwright kv serve --storage ${folder}/kv"]
+    {
         assert_eq!(read(line), Some(Store::default()), "{line}");
     }
     for line in ["benchwright kv stats 127.0.0.1", "memcached kv serve", "benchwright"] {

@@ -37,7 +37,8 @@ fn requests_are_told_apart_by_their_labels() {
           cart: 1 requests, 1 failed, p50 35028991, p99 35028991
           home: 1 requests, 0 failed, p50 21004287, p99 21004287
           older: 1 requests, 0 failed, p50 4001791, p99 4001791
-    "#]].assert_eq(&text);
+    "#]]
+    .assert_eq(&text);
 }
 
 #[test]
@@ -59,7 +60,8 @@ fn a_request_of_k6_is_called_after_its_group_or_its_name() {
           a[2Jb: 1 requests, 0 failed, p50 2000895, p99 2000895
           checkout::pay: 1 requests, 0 failed, p50 2000895, p99 2000895
           items: 2 requests, 0 failed, p50 2000895, p99 2000895
-    "#]].assert_eq(&labels(&foreign));
+    "#]]
+    .assert_eq(&labels(&foreign));
 }
 
 #[test]
@@ -83,5 +85,6 @@ fn parts_of_a_load_have_their_labels_together() {
           a: 1 requests, 1 failed, p50 2000895, p99 2000895
           all: 2 requests, 0 failed, p50 2000895, p99 4001791
           b: 1 requests, 1 failed, p50 4001791, p99 4001791
-    "#]].assert_eq(&labels(&whole));
+    "#]]
+    .assert_eq(&labels(&whole));
 }

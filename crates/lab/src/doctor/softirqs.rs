@@ -22,32 +22,43 @@ pub(super) fn placement(seen: &Seen<'_>) -> Found {
     let wanted =
         "≤ 1,000/s of the network on each CPU of the system; several CPUs for several queues";
     let mut found = Found::new(wanted, format!("/{FILE}, /proc/irq/*/smp_affinity_list"));
-    let files = &seen.now.files;
-    let mut values = Vec::new();
-    for interface in up(files) {
-        let cpus = serving(files, interface);
-        if cpus.is_empty() {
-            continue;
-        }
-        let queues = receive_queues(files, interface).count();
-        let served = Cpus(cpus.iter().copied().collect());
-        if 1 < queues && cpus.len() == 1 && 1 < files.online().0.len() {
-            let text = format!("the {queues} queues of {interface} are all served by CPU {served}");
-            let remedy =
-                "start `irqbalance`, or give them CPUs: `benchwright kv serve --pin-irq N`";
-            found.bad(None, Info, text, remedy);
-        }
-        values.push(format!("{interface} is served by CPU {served}"));
-    }
+    let places = places(seen, &mut found);
     if seen.moment == Moment::After {
         found.untimely("a load has just used the network");
         return found;
     }
-    let Some((_, elapsed)) = seen.grown(&mut found, FILE) else { return found };
-    let cpus = match seen.wanted.roles.get(SUT) {
-        Some(cpus) => cpus.0.clone(),
-        None => seen.cpus(),
-    };
+    let Some(most) = most_per_s(seen, &mut found) else { return found };
+    let values = [format!("at most {most:.0}/s {}", seen.period())].into_iter().chain(places);
+    found.with(values.collect::<Vec<_>>().join("; "))
+}
+
+/// Returns the CPUs that serve each interface in words, and finds those that one CPU serves though they have
+/// several queues.
+fn places(seen: &Seen<'_>, found: &mut Found) -> Vec<String> {
+    let files = &seen.now.files;
+    let mut places = Vec::new();
+    for interface in up(files) {
+        let cpus = serving(files, interface);
+        if cpus.0.is_empty() {
+            continue;
+        }
+        let queues = receive_queues(files, interface).count();
+        if 1 < queues && cpus.0.len() == 1 && 1 < files.online().0.len() {
+            let text = format!("the {queues} queues of {interface} are all served by CPU {cpus}");
+            let remedy =
+                "start `irqbalance`, or give them CPUs: `benchwright kv serve --pin-irq N`";
+            found.bad(None, Info, text, remedy);
+        }
+        places.push(format!("{interface} is served by CPU {cpus}"));
+    }
+    places
+}
+
+/// Returns the most soft interrupts of the network per second on a CPU of the system; `None` if the check says
+/// already why they are not known.
+fn most_per_s(seen: &Seen<'_>, found: &mut Found) -> Option<f64> {
+    let (_, elapsed) = seen.grown(found, FILE)?;
+    let cpus = seen.wanted.roles.get(SUT).map_or_else(|| seen.cpus(), |cpus| cpus.0.clone());
     let mut most: f64 = 0.0;
     for cpu in cpus {
         let Some(number) = seen.growth(|look| of_network(look, cpu)) else { continue };
@@ -60,8 +71,7 @@ pub(super) fn placement(seen: &Seen<'_>) -> Found {
             found.bad(None, Warning, text, remedy);
         }
     }
-    values.insert(0, format!("at most {most:.0}/s {}", seen.period()));
-    found.with(values.join("; "))
+    Some(most)
 }
 
 /// Check 29: an interface has queues for several CPUs, or the kernel divides its packets among them.
@@ -69,17 +79,12 @@ pub(super) fn queues(seen: &Seen<'_>) -> Found {
     let source = "/sys/class/net/*/queues";
     let mut found = Found::new("several receive queues on several CPUs, or RPS", source);
     let files = &seen.now.files;
-    let cpus = files.online().0.len();
-    let mut values = Vec::new();
-    if files
-        .0
-        .range(nic::FOLDER.to_owned()..)
-        .next()
-        .is_none_or(|(path, _)| !path.starts_with(nic::FOLDER))
-    {
+    if files.between(nic::FOLDER, "/operstate").next().is_none() {
         seen.unread(&mut found, nic::FOLDER);
         return found;
     }
+    let cpus = files.online().0.len();
+    let mut values = Vec::new();
     for interface in up(files) {
         let queues: Vec<&str> = receive_queues(files, interface).collect();
         let number = queues.len();
@@ -108,10 +113,11 @@ fn up(files: &Files) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the CPUs that may serve the interrupts of an interface.
-fn serving(files: &Files, interface: &str) -> BTreeSet<u32> {
+fn serving(files: &Files, interface: &str) -> Cpus {
     let lists = nic::interrupts(files, interface).into_iter();
     let lists = lists.filter_map(|irq| Cpus::read(files.text(&nic::affinity(irq))?).ok());
-    lists.flat_map(|cpus| cpus.0).collect()
+    let cpus: BTreeSet<u32> = lists.flat_map(|cpus| cpus.0).collect();
+    Cpus(cpus.into_iter().collect())
 }
 
 /// Returns the mask of CPUs of each receive queue.

@@ -166,36 +166,34 @@ pub(super) fn disk(seen: &Seen<'_>) -> Found {
     let source = "/sys/dev/block/*/queue/rotational; reads of 4 KiB with --storage";
     let mut found = Found::new("a solid-state disk, or ≥ 10,000 random reads/s", source);
     let disks = &seen.now.disks;
+    if disks.is_empty() {
+        return found.with("no store has a folder that is known before it starts");
+    }
     let mut values = Vec::new();
     for (folder, disk) in disks {
         let folder = folder.display();
-        match &disk.reads_per_s {
-            Some(Err(why)) => {
+        // A measured rate says more than the kind.
+        match (&disk.reads_per_s, disk.turns) {
+            (Some(Err(why)), _) => {
                 let remedy = "name a folder that can be written, on a disk";
                 found.unknown(None, format!("{folder}: {why}"), remedy);
             }
-            Some(Ok(rate)) if *rate < READS_PER_S => {
+            (Some(Ok(rate)), _) if *rate < READS_PER_S => {
                 let text = format!("{folder}: {rate:.0} random reads of 4 KiB per second");
                 let remedy = "use a faster disk, or give the store --memory for all its records";
                 found.bad(None, Warning, text, remedy);
             }
-            Some(Ok(rate)) => values.push(format!("{folder}: {rate:.0} random reads/s")),
-            None => {}
-        }
-        match disk.turns {
-            // A measured rate says more than the kind.
-            _ if disk.reads_per_s.is_some() => {}
-            Some(false) => values.push(format!("{folder} is on a solid-state disk")),
-            Some(true) => {
+            (Some(Ok(rate)), _) => values.push(format!("{folder}: {rate:.0} random reads/s")),
+            (None, Some(false)) => values.push(format!("{folder} is on a solid-state disk")),
+            (None, Some(true)) => {
                 // Most virtual disks call themselves so, whatever they are.
                 let text = format!("{folder} is on a disk that turns, or on a virtual one");
                 found.unknown(None, text, MEASURE);
             }
-            None => found.unknown(None, format!("the disk of {folder} is not known"), MEASURE),
+            (None, None) => {
+                found.unknown(None, format!("the disk of {folder} is not known"), MEASURE);
+            }
         }
     }
-    match disks.is_empty() {
-        true => found.with("no store has a folder that is known before it starts"),
-        false => found.with(values.join("; ")),
-    }
+    found.with(values.join("; "))
 }

@@ -8,6 +8,7 @@ pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod files;
 pub(crate) mod init;
+mod interrupts;
 pub(crate) mod kv;
 pub(crate) mod list;
 pub(crate) mod manual;

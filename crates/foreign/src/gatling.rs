@@ -66,22 +66,26 @@ fn read(input: &mut dyn BufRead) -> Result<Found, String> {
     Ok(Found { tool, facts, limits, ..Found::default() })
 }
 
-struct Request {
+struct Request<'a> {
+    name: &'a str,
     begin_ms: u64,
     length: Nanos,
     is_ok: bool,
 }
 
-fn request(fields: &[&str]) -> Option<Request> {
+fn request<'a>(fields: &[&'a str]) -> Option<Request<'a>> {
     let result = fields.iter().rposition(|field| matches!(*field, "OK" | "KO"))?;
     let number = |place: usize| fields.get(place)?.parse::<u64>().ok();
     let (begin_ms, end_ms) = (number(result.checked_sub(2)?)?, number(result - 1)?);
     let length = time(end_ms.checked_sub(begin_ms)? as f64, Unit::Milliseconds)?;
-    Some(Request { begin_ms, length, is_ok: fields[result] == "OK" })
+    // Before its begin.
+    let name = fields.get(result.checked_sub(3)?)?;
+    Some(Request { name, begin_ms, length, is_ok: fields[result] == "OK" })
 }
 
-fn add(samples: &mut Samples, request: &Request) {
-    samples.add(request.length, if request.is_ok { Ended::Well } else { Ended::Badly });
+fn add(samples: &mut Samples, request: &Request<'_>) {
+    let ended = if request.is_ok { Ended::Well } else { Ended::Badly };
+    samples.add_labelled(request.name, request.length, ended);
     let begin = request.begin_ms as f64 / 1e3;
     samples.at(begin);
     samples.at(begin + request.length.as_secs_f64());

@@ -32,6 +32,7 @@ fn read(input: &mut dyn BufRead) -> Result<Found, String> {
     let (at, elapsed) = (table.needed("timeStamp")?, table.needed("elapsed")?);
     let names = ["responseCode", "responseMessage", "success"];
     let [code, message, success] = names.map(|name| table.column(name));
+    let label = table.column("label");
     let last_column = table.columns().len().saturating_sub(1);
     let (mut samples, mut limits, mut transactions) = (Samples::default(), Vec::new(), 0_u64);
     while table.next()? {
@@ -55,14 +56,15 @@ fn read(input: &mut dyn BufRead) -> Result<Found, String> {
         let code = text(code);
         let is_answered = code.as_deref().is_none_or(|code| !code.starts_with(NO_ANSWER));
         let is_well = text(success).is_none_or(|success| success.eq_ignore_ascii_case("true"));
-        samples.add(
-            time,
-            match (is_answered, is_well) {
-                (false, _) => Ended::Unanswered,
-                (true, false) => Ended::Badly,
-                (true, true) => Ended::Well,
-            },
-        );
+        let ended = match (is_answered, is_well) {
+            (false, _) => Ended::Unanswered,
+            (true, false) => Ended::Badly,
+            (true, true) => Ended::Well,
+        };
+        match text(label) {
+            Some(label) => samples.add_labelled(&label, time, ended),
+            None => samples.add(time, ended),
+        }
         if let Some(code) = code.filter(|code| is_answered && !code.is_empty()) {
             samples.status(&code);
         }

@@ -138,6 +138,10 @@ struct Tags<'a> {
     status: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     expected_response: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    group: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    name: Option<Cow<'a, str>>,
 }
 
 fn lines(input: &mut dyn BufRead) -> Result<Found, String> {
@@ -190,14 +194,15 @@ fn take(line: &Line<'_>, samples: &mut Samples) -> Result<u64, String> {
         None => status.is_some_and(|status| status.parse::<u32>().is_ok_and(|code| 400 <= code)),
     };
     let is_http = line.metric == DURATIONS[0];
-    samples.add(
-        length,
-        match status {
-            Some("0") if is_http => Ended::Unanswered,
-            _ if is_refused => Ended::Badly,
-            _ => Ended::Well,
-        },
-    );
+    let ended = match status {
+        Some("0") if is_http => Ended::Unanswered,
+        _ if is_refused => Ended::Badly,
+        _ => Ended::Well,
+    };
+    match label(tags) {
+        Some(label) => samples.add_labelled(label, length, ended),
+        None => samples.add(length, ended),
+    }
     if let Some(status) = status.filter(|status| *status != "0" || !is_http) {
         samples.status(status);
     }
@@ -207,6 +212,13 @@ fn take(line: &Line<'_>, samples: &mut Samples) -> Result<u64, String> {
         samples.at(end - length.as_secs_f64());
     }
     Ok(0)
+}
+
+/// Returns the group of a request, `::checkout::pay`, without its beginning; outside of groups its name, which is
+/// its URL unless the script gives another one.
+fn label<'a>(tags: &'a Tags<'_>) -> Option<&'a str> {
+    let group = tags.group.as_deref().map(|group| group.trim_start_matches(':'));
+    group.filter(|group| !group.is_empty()).or(tags.name.as_deref())
 }
 
 /// The limit of figures of which iterations are missing that were never begun.

@@ -2,14 +2,15 @@
 //!
 //! Locust rounds times as it keeps them: above 100 ms to two digits.
 
+use std::collections::BTreeMap;
 use std::io::BufRead;
 
 use measure::Nanos;
-use results::foreign::{Code, Distribution, Facts, Limit, Loop, Quantiles};
+use results::foreign::{Code, Distribution, Facts, Limit, Loop, OfLabel, Quantiles};
 use results::printed::Since;
 
 use crate::json::{ascending, percentile, whole};
-use crate::samples::{cut_off, of_tool};
+use crate::samples::{MOST_LABELS, cut_off, label_of, of_tool};
 use crate::table::Table;
 use crate::{Format, Found, Unit, time};
 
@@ -53,10 +54,9 @@ fn stats(input: &mut dyn BufRead) -> Result<Found, String> {
     let [requests, failures, rate] = columns.map(|name| table.column(name));
     let columns = ["Average Response Time", "Min Response Time", "Max Response Time"];
     let [mean, min, max] = columns.map(|name| table.column(name));
+    let kind = table.column("Type");
+    let mut labels = BTreeMap::new();
     while table.next()? {
-        if !ALL.contains(&&*table.text(name)) {
-            continue;
-        }
         let count = integer(&table, requests);
         let one = |(place, percent): &(usize, f64)| percentile(*percent, ms(&table, Some(*place))?);
         let times = Quantiles {
@@ -66,15 +66,31 @@ fn stats(input: &mut dyn BufRead) -> Result<Found, String> {
             max_ns: ms(&table, max).map(|time| time.0),
             percentiles: ascending(levels.iter().filter_map(one).collect()),
         };
+        let failed = integer(&table, failures);
+        if !ALL.contains(&&*table.text(name)) {
+            if labels.len() < MOST_LABELS {
+                let times = Some(Distribution::Quantiles(times));
+                labels
+                    .insert(label(&table, kind, name), OfLabel { requests: count, failed, times });
+            }
+            continue;
+        }
         let rate = rate.and_then(|column| table.number(column)).filter(|rate| 0.0 < *rate);
         let facts = Facts {
             measured_s: count.zip(rate).map(|(count, rate)| count as f64 / rate),
-            failed: integer(&table, failures),
+            failed,
+            labels,
             ..facts(count, rate, times)
         };
         return Ok(found(facts, Vec::new()));
     }
     Err("it has no row `Aggregated`: the file was cut off".to_owned())
+}
+
+/// Returns the method and the name of a row: `GET /cart`.
+fn label(table: &Table<'_>, kind: Option<usize>, name: usize) -> String {
+    let kind = kind.map(|kind| table.text(kind)).unwrap_or_default();
+    label_of(format!("{kind} {}", table.text(name)).trim())
 }
 
 fn history(input: &mut dyn BufRead) -> Result<Found, String> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use results::Foreign;
-use results::foreign::{Distribution, Facts};
+use results::foreign::{Distribution, Facts, OfLabel};
 
 use crate::Found;
 use crate::judge::judged;
@@ -53,6 +53,7 @@ pub fn merged(parts: &[Foreign]) -> Result<Foreign, String> {
         completed_per_s: all().map(|facts| facts.completed_per_s).sum(),
         goodput_per_s: all().map(|facts| facts.goodput_per_s).sum(),
         statuses,
+        labels: labels(parts),
         times: Some(Distribution::Histogram(Box::new(times))),
         step_ns: all().filter_map(|facts| facts.step_ns).max(),
     };
@@ -71,6 +72,34 @@ pub fn merged(parts: &[Foreign]) -> Result<Foreign, String> {
         judges_itself: parts.iter().all(|part| !crate::judge::is_unjudged(part)),
     };
     Ok(judged(&names.join(" + "), &first.format, found))
+}
+
+/// Merges the figures by label: what a part does not have of a label is absent in the whole.
+fn labels(parts: &[Foreign]) -> BTreeMap<String, OfLabel> {
+    let mut merged: BTreeMap<String, OfLabel> = BTreeMap::new();
+    for (name, of) in parts.iter().flat_map(|part| &part.facts.labels) {
+        match merged.get_mut(name) {
+            Some(all) => *all = both(all, of),
+            None => {
+                merged.insert(name.clone(), of.clone());
+            }
+        }
+    }
+    merged
+}
+
+fn both(one: &OfLabel, other: &OfLabel) -> OfLabel {
+    let times = match (&one.times, &other.times) {
+        (Some(Distribution::Histogram(one)), Some(Distribution::Histogram(other))) => {
+            one.merged(other).map(|times| Distribution::Histogram(Box::new(times)))
+        }
+        _ => None,
+    };
+    OfLabel {
+        requests: sum([one.requests, other.requests].into_iter()),
+        failed: sum([one.failed, other.failed].into_iter()),
+        times,
+    }
 }
 
 fn only_percentiles(part: &Foreign) -> String {

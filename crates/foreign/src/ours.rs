@@ -4,8 +4,8 @@ use std::io::{BufRead, Read};
 
 use results::Load;
 use results::failing;
-use results::foreign::{Code, Distribution, Facts, Limit, Loop, Quantiles};
-use results::load::Pacing;
+use results::foreign::{Code, Distribution, Facts, Limit, Loop, OfLabel, Quantiles};
+use results::load::{Group, Pacing};
 use results::printed::Since;
 use results::regular::MOST;
 
@@ -63,6 +63,7 @@ fn read(input: &mut dyn BufRead) -> Result<Found, String> {
         completed_per_s: Some(part.rates_per_s.completed),
         goodput_per_s: Some(part.rates_per_s.goodput),
         statuses: part.statuses.clone(),
+        labels: load.labels.iter().map(|(name, group)| (name.clone(), of_label(group))).collect(),
         times,
         step_ns: None,
     };
@@ -79,4 +80,13 @@ fn read(input: &mut dyn BufRead) -> Result<Found, String> {
         limits: reasons.chain(partial).chain(said).collect(),
         judges_itself: load.foreign.is_none(),
     })
+}
+
+/// Returns the figures of a label; all requests that have an end count.
+fn of_label(group: &Group) -> OfLabel {
+    OfLabel {
+        requests: Some(group.outcomes.values().sum()),
+        failed: Some(group.failed),
+        times: group.response_time.clone().map(|times| Distribution::Histogram(Box::new(times))),
+    }
 }

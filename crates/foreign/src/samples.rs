@@ -4,10 +4,14 @@ use std::collections::BTreeMap;
 
 use measure::{Histogram, Nanos};
 use results::Times;
-use results::foreign::{Code, Distribution, Facts, Limit};
+use results::foreign::{Code, Distribution, Facts, Limit, OfLabel};
 
 /// The most statuses that are told apart.
 const MOST_STATUSES: usize = 50;
+/// The most labels that are told apart: each has a histogram.
+pub(crate) const MOST_LABELS: usize = 50;
+/// The longest label, in characters.
+const LONGEST_LABEL: usize = 200;
 /// The name of those beyond.
 const OTHERS: &str = "others";
 
@@ -18,8 +22,16 @@ pub(crate) struct Samples {
     pub(crate) failed: u64,
     pub(crate) unanswered: u64,
     pub(crate) statuses: BTreeMap<String, u64>,
+    labels: BTreeMap<String, Labelled>,
     /// The first and the last moment, in seconds.
     span: Option<(f64, f64)>,
+}
+
+/// The requests with one label so far.
+#[derive(Debug, Default)]
+struct Labelled {
+    histogram: Histogram,
+    failed: u64,
 }
 
 /// The end of a request.
@@ -36,6 +48,17 @@ impl Samples {
         self.histogram.record(time);
         self.failed += u64::from(ended != Ended::Well);
         self.unanswered += u64::from(ended == Ended::Unanswered);
+    }
+
+    /// Adds a request that the tool calls so.
+    pub(crate) fn add_labelled(&mut self, label: &str, time: Nanos, ended: Ended) {
+        self.add(time, ended);
+        let label = label_of(label);
+        let is_known = self.labels.contains_key(&label) || self.labels.len() < MOST_LABELS;
+        let label = if is_known { label } else { OTHERS.to_owned() };
+        let of_label = self.labels.entry(label).or_default();
+        of_label.histogram.record(time);
+        of_label.failed += u64::from(ended != Ended::Well);
     }
 
     pub(crate) fn status(&mut self, status: &str) {
@@ -66,10 +89,27 @@ impl Samples {
             unanswered: Some(self.unanswered),
             completed_per_s: measured_s.map(|s| answered as f64 / s),
             statuses: self.statuses,
+            labels: self.labels.into_iter().map(|(name, of)| (name, of.facts())).collect(),
             times: Some(Distribution::Histogram(Box::new(times))),
             ..Facts::default()
         })
     }
+}
+
+impl Labelled {
+    fn facts(self) -> OfLabel {
+        let times = Times::of(&self.histogram);
+        OfLabel {
+            requests: times.as_ref().map(|times| times.count),
+            failed: Some(self.failed),
+            times: times.map(|times| Distribution::Histogram(Box::new(times))),
+        }
+    }
+}
+
+/// Returns the name of requests as it may be printed.
+pub(crate) fn label_of(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(LONGEST_LABEL).collect()
 }
 
 /// Adds to the count of a status. Beyond a number of different ones, all others are one.

@@ -16,6 +16,7 @@ use super::*;
 
 mod failing;
 mod formats;
+mod labels;
 
 /// The samples with the names of their formats and what has to be said about them.
 fn samples() -> Vec<(&'static str, String, Asked)> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use load::Outcome;
 use load::driver::Arrivals;
 use load::measurement::{Measurement, Plan, Taken};
-use load::observe::{Group, Interval, Part, Reasons};
+use load::observe::{Group, Interval, Part, Reasons, Statuses};
 use load::pacing::{Pacing, Sharing};
 use load::shard::Ended;
 use load::validity::{self, GateName, Judgement};
@@ -172,6 +172,7 @@ fn group(group: &Group) -> document::Group {
         failed: Outcome::failures(&group.outcomes),
         outcomes: outcomes(&group.outcomes),
         reasons: reasons(&group.reasons),
+        ok_statuses: statuses(&group.ok_statuses),
         response_time: Times::of(&group.response),
         service_time: Times::of(&group.service),
     }
@@ -180,6 +181,12 @@ fn group(group: &Group) -> document::Group {
 fn outcomes(counts: &[u64]) -> BTreeMap<String, u64> {
     let named = Outcome::ALL.iter().zip(counts).filter(|(_, count)| 0 < **count);
     named.map(|(outcome, &count)| (outcome.name().to_owned(), count)).collect()
+}
+
+fn statuses(statuses: &Statuses) -> BTreeMap<String, u64> {
+    // A protocol without statuses has 0.
+    let known = statuses.iter().filter(|(status, _)| *status != 0);
+    known.map(|(status, count)| (status.to_string(), count)).collect()
 }
 
 fn reasons(reasons: &Reasons) -> BTreeMap<String, u64> {
@@ -257,13 +264,7 @@ fn part(part: &Part, asked: Option<f64>, length: Nanos) -> document::Part {
         redirected: Some(part.redirected).filter(|count| 0 < *count),
         in_progress: (0.0 < seconds).then(|| part.in_progress.as_secs_f64() / seconds),
         outcomes: outcomes(&part.outcomes),
-        statuses: part
-            .statuses
-            .iter()
-            // A protocol without statuses has 0.
-            .filter(|(status, _)| *status != 0)
-            .map(|(status, count)| (status.to_string(), count))
-            .collect::<BTreeMap<_, _>>(),
+        statuses: statuses(&part.statuses),
         reasons: reasons(&part.reasons),
         response_time: Times::of(&part.response),
         failed_response_time: Times::of(&part.failed_response),

@@ -32,6 +32,7 @@ mod own;
 mod placement;
 mod seen;
 mod service;
+mod stores;
 
 #[cfg(test)]
 mod tests;
@@ -187,7 +188,7 @@ pub struct Demands {
 type Row = lab::doctor::found::Row<fn(&Seen<'_>) -> Found>;
 
 /// The checks in the order of the method, which numbers them from 1.
-const TABLE: [Row; 21] = [
+const TABLE: [Row; 22] = [
     Row {
         id: "cluster.nodes",
         name: "the nodes of a role are alike",
@@ -334,6 +335,13 @@ const TABLE: [Row; 21] = [
         words: &[],
         severity: Warning,
         check: instrument::latency,
+    },
+    Row {
+        id: "cluster.stores",
+        name: "the memory of key-value stores",
+        words: &[],
+        severity: Error,
+        check: stores::memory,
     },
 ];
 

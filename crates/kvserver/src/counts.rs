@@ -149,8 +149,9 @@ pub(crate) struct StoreState {
     pub(crate) is_growing: bool,
 }
 
-/// Returns a JSON object for each shard, one for their sums, and one for the store.
-pub(crate) fn document(shards: &[Counts], store: &StoreState) -> String {
+/// Returns a JSON object for each shard, one for their sums, those of the store, and what is said of pinned
+/// interrupts.
+pub(crate) fn document(shards: &[Counts], store: &StoreState, pinned: Option<&str>) -> String {
     let mut text = "{\"schema\":\"benchwright.kv-stats/1\",\"total\":".to_owned();
     write_object(shards, &mut text);
     text.push_str(",\"shards\":[");
@@ -160,13 +161,14 @@ pub(crate) fn document(shards: &[Counts], store: &StoreState) -> String {
     }
     text.push_str("],\"checkpoint\":");
     write_checkpoint(store, &mut text);
+    let pinned = pinned.map_or(String::new(), |pinned| format!(",\"pin_irq\":{pinned}"));
     let StoreState { log, compactions, is_compacting, buckets, chains, is_growing, .. } = store;
     let LogRegions { stored, read_only, mutable } = log;
     let written = write!(
         text,
         ",\"log\":{{\"bytes\":{},\"mutable\":{mutable},\"read_only\":{read_only},\"stored\":{stored},\
          \"compactions\":{compactions},\"compacting\":{is_compacting}}},\
-         \"index\":{{\"buckets\":{buckets},\"growing\":{is_growing},\"chains\":{chains}}}}}",
+         \"index\":{{\"buckets\":{buckets},\"growing\":{is_growing},\"chains\":{chains}}}{pinned}}}",
         log.total()
     );
     written.expect("a string takes all");

@@ -15,6 +15,8 @@ use crate::sessions::{Sessions, Use};
 pub(crate) struct Shared {
     pub(crate) id: u16,
     pub(crate) seed: u64,
+    /// A JSON object.
+    pub(crate) pinned: Option<String>,
     pub(crate) store: Store,
     pub(crate) token: Option<Token>,
     pub(crate) sessions: Sessions,
@@ -118,7 +120,7 @@ impl Shared {
             chains: self.store.chains(),
             is_growing: self.store.is_growing(),
         };
-        counts::document(&self.counts, &store)
+        counts::document(&self.counts, &store, self.pinned.as_deref())
     }
 }
 

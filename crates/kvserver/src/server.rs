@@ -37,6 +37,8 @@ pub struct Options {
     pub token: Option<Vec<u8>>,
     /// The folder of the store's files; `None` if it is in memory only.
     pub folder: Option<PathBuf>,
+    /// A JSON object about the interrupts that were pinned for it, which its statistics repeat.
+    pub pinned: Option<String>,
 }
 
 /// The most memory that the connections and sessions of so many shards take, in bytes.
@@ -60,7 +62,7 @@ impl Server {
     ///
     /// The address cannot be listened on, or the system gives no thread or descriptor.
     pub fn start(options: Options, store: Store) -> io::Result<Server> {
-        let Options { address, id, shards, seed, token, folder } = options;
+        let Options { address, id, shards, seed, token, folder, pinned } = options;
         let mut ios =
             (0..shards).map(|_| Epoll::new(Timer::Sleep)).collect::<io::Result<Vec<_>>>()?;
         let listener = ios[0].listen(address)?;
@@ -70,6 +72,7 @@ impl Server {
         let shared = Arc::new(Shared {
             id,
             seed,
+            pinned,
             store,
             token: token.as_deref().map(Token::new),
             sessions: Sessions::default(),

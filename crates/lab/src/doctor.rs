@@ -6,6 +6,7 @@
 //! look before; those of a recorded folder by their growth since the machine began.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use results::doctor::Severity::{Error, Info, Warning};
 use results::doctor::{Doctor, Fingerprint};
@@ -19,6 +20,8 @@ pub use look::{Files, Look};
 
 pub mod fix;
 pub mod found;
+pub mod nic;
+pub mod pin;
 pub mod read;
 
 mod cpu;
@@ -28,6 +31,8 @@ mod look;
 mod memory;
 mod platform;
 mod seen;
+mod softirqs;
+pub mod store;
 mod traffic;
 
 #[cfg(test)]
@@ -45,6 +50,10 @@ pub struct Demands {
     pub roles: BTreeMap<String, Cpus>,
     /// The processes of the experiment, beside the runner and those that it started.
     pub own: BTreeSet<u32>,
+    /// The key-value stores of the experiment.
+    pub stores: Vec<store::Store>,
+    /// A folder in which random reads are measured.
+    pub storage: Option<PathBuf>,
     pub terms: Terms,
 }
 
@@ -81,7 +90,7 @@ const fn row(
 }
 
 /// The checks in the order of the method, which numbers them from 1.
-const TABLE: [Row<Check>; 27] = [
+const TABLE: [Row<Check>; 32] = [
     row("local.cpu", "CPU model", Info, cpu::model),
     row("local.governor", "governor", Warning, cpu::governor),
     row("local.turbo", "turbo", Warning, cpu::turbo),
@@ -109,6 +118,11 @@ const TABLE: [Row<Check>; 27] = [
     row("local.kernel_log", "kernel log", Error, platform::kernel_log),
     row("local.binaries", "binaries", Info, platform::binaries),
     row("local.ntp", "time of day", Info, platform::ntp),
+    row("local.softirqs", "soft interrupts", Warning, softirqs::placement),
+    row("local.queues", "network queues", Info, softirqs::queues),
+    row("local.store_memory", "memory of stores", Error, store::memory),
+    row("local.store_pages", "pages of stores", Warning, store::huge_pages),
+    row("local.store_disk", "disk of stores", Warning, store::disk),
 ];
 
 /// Judges a look by the one before it.

@@ -30,7 +30,7 @@ use crate::system::System;
 use crate::trial::{self, Checked, Observation};
 use crate::{Error, Host, judge};
 
-pub use text::{first, plan};
+pub use text::{first, of_stores, plan};
 pub use usual::usually;
 
 mod files;

@@ -50,7 +50,7 @@ pub use sut::{
 };
 pub use texts::Addresses;
 pub use texts::{FOLDER, LISTEN, PORT};
-pub(crate) use texts::{authority, of_step, replicas_in};
+pub(crate) use texts::{authority, of_step, replicas_in, substitute};
 pub use workload::{EventMode, Events, Foreign, Protocol, Workload};
 
 mod roles;

@@ -55,6 +55,9 @@ pub struct Limits {
     /// The number of requests that a connection serves. Then we close it, and the next request
     /// opens another one.
     pub keep_alive: Option<u32>,
+    /// True if requests that still wait for a connection at the end are left: the drain is only for those
+    /// that were sent.
+    pub leaves_backlog: bool,
 }
 
 impl Default for Limits {
@@ -67,6 +70,7 @@ impl Default for Limits {
             connect_timeout: Nanos::from_secs(10),
             open_gap: Nanos::ZERO,
             keep_alive: None,
+            leaves_backlog: false,
         }
     }
 }
@@ -271,7 +275,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             let begun = now;
             // Even at the very end: a request that was intended before the end counts.
             self.is_behind = self.admit(now, source, end);
-            if drained <= now || (end <= now && self.is_idle() && !self.is_behind) {
+            if drained <= now || (end <= now && self.is_drained() && !self.is_behind) {
                 break;
             }
             // First free capacity: requests that wait for it would otherwise wait until the next
@@ -279,7 +283,9 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             self.expire(now)?;
             self.reopen(now);
             self.pools.iter_mut().for_each(|pool| pool.wake(now));
-            self.dispatch()?;
+            if now < end || !self.limits.leaves_backlog {
+                self.dispatch()?;
+            }
             self.flush();
             let until = self.next_event_expected(source, end, drained).min(begun + LONGEST_WAIT);
             let until = self.prepare(until)?;
@@ -788,6 +794,14 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         self.outstanding.len() == 0 && self.pools.iter().all(|pool| pool.waiting() == 0)
     }
 
+    /// True if nothing is waited for after the end.
+    fn is_drained(&self) -> bool {
+        match self.limits.leaves_backlog {
+            true => self.outstanding.len() == 0,
+            false => self.is_idle(),
+        }
+    }
+
     /// True if a number of requests was set and all of them have been started.
     fn is_exhausted(&self, source: &mut Source) -> bool {
         match source {
@@ -808,7 +822,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         let flush = self.pools.iter().filter_map(Pool::next_due).min();
         let waking = self.pools.iter().filter_map(Pool::next_waking).min();
         let rested = self.next_rested().filter(|rested| *rested < end);
-        let last = if self.is_idle() { end } else { drained };
+        let last = if self.is_drained() { end } else { drained };
         [start.filter(|start| *start < end), rested, reopen, attempt, expiry, flush, waking]
             .into_iter()
             .flatten()

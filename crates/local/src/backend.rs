@@ -277,6 +277,15 @@ fn loopback_port(url: &str) -> Option<u16> {
     port.filter(|_| is_here)
 }
 
+/// Lets the generator check the load of a spec, as a run does before anything is deployed.
+///
+/// # Errors
+///
+/// If the generator refuses it.
+pub fn check(resolved: &Resolved, host: &Host) -> Result<(), Stop> {
+    check_load(&generator::check(resolved), resolved, host)
+}
+
 /// Lets the generator check the load, so that an error in a script, a mix or another file is found
 /// before anything is deployed.
 fn check_load(arguments: &Arguments, resolved: &Resolved, host: &Host) -> Result<(), Stop> {

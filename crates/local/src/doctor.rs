@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use lab::backend::Stop;
 use lab::doctor::found::Terms;
 use lab::doctor::read::Reader;
-use lab::doctor::{Demands, Look, Moment, diagnose};
+use lab::doctor::{Demands, Look, Moment, diagnose, store};
 use lab::spec::Resolved;
 use lab::{Host, host};
 use measure::{Instant, Nanos};
 use results::Doctor;
 
 use crate::cpus::roles;
-use crate::{calm, digests};
+use crate::{calm, digests, reads};
 
 #[cfg(test)]
 mod tests;
@@ -74,6 +74,10 @@ impl Machine {
         now.binaries = self.programs.digests(programs);
         let cpus = wanted.cpus(&now.files);
         now.spins = calm::probe(&cpus, spin);
+        if let Some(folder) = &wanted.storage {
+            now.disks.entry(folder.clone()).or_default().reads_per_s =
+                Some(reads::per_second(folder));
+        }
         host.check_interrupt()?;
         let doctor = diagnose(Some(&first), &now, Moment::Before, wanted);
         // The spins and the digests are no part of what the next look is compared with.
@@ -103,7 +107,11 @@ impl Machine {
 
     fn look(&mut self, wanted: &Demands) -> Look {
         let of_roles: Vec<u32> = wanted.roles.values().flat_map(|cpus| cpus.0.clone()).collect();
-        self.reader.look(&of_roles, host::now)
+        let mut look = self.reader.look(&of_roles, host::now);
+        let folders = wanted.stores.iter().filter_map(|store| store.folder.as_ref());
+        let folders = folders.chain(&wanted.storage);
+        look.disks = folders.map(|folder| (folder.clone(), self.reader.disk(folder))).collect();
+        look
     }
 }
 
@@ -132,7 +140,8 @@ impl Programs {
 pub fn wanted(resolved: &Resolved) -> Result<Demands, Stop> {
     let roles = roles(resolved)?.into_iter().map(|(role, cpus)| (role.to_owned(), cpus));
     let terms = Terms::of(&resolved.spec.doctor);
-    Ok(Demands { roles: roles.collect(), terms, ..Demands::default() })
+    let stores = store::of(resolved);
+    Ok(Demands { roles: roles.collect(), stores, terms, ..Demands::default() })
 }
 
 /// Returns the programs of a spec, or those that are always there, by name.

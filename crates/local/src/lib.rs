@@ -23,6 +23,7 @@ mod output;
 mod ports;
 mod process;
 mod processes;
+mod reads;
 mod ready;
 mod remains;
 mod replica;
@@ -35,4 +36,5 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
+pub use backend::check;
 pub use processes::Local;

@@ -22,6 +22,7 @@ pub mod search;
 pub mod series;
 pub mod spread;
 pub mod steady;
+pub mod store;
 pub mod time;
 pub mod timer;
 pub mod trend;

@@ -77,11 +77,25 @@ pub struct Facts {
     /// The answers by status.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub statuses: BTreeMap<String, u64>,
+    /// The figures by what the tool calls its requests: a label, a name or a group.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, OfLabel>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<Distribution>,
     /// The step in which the file has times, if it is coarser than a microsecond.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_ns: Option<u64>,
+}
+
+/// The requests with one label, as in [`Facts`].
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct OfLabel {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<Distribution>,
 }
 
 /// The rule by which requests start.
@@ -172,16 +186,23 @@ pub enum Code {
     OfTool,
 }
 
-impl Facts {
-    /// Returns the time of a percentile; `None` if the file does not have it.
+impl Distribution {
+    /// Returns the time of a percentile; `None` if it is not known.
     pub fn quantile_ns(&self, quantile: Quantile) -> Option<u64> {
-        match self.times.as_ref()? {
+        match self {
             Distribution::Histogram(times) => times.histogram()?.quantile(quantile).map(|ns| ns.0),
             Distribution::Quantiles(quantiles) => {
                 let is_it = |one: &&Percentile| (one.level - quantile.level()).abs() < SAME;
                 quantiles.percentiles.iter().find(is_it).map(|one| one.time_ns)
             }
         }
+    }
+}
+
+impl Facts {
+    /// Returns the time of a percentile; `None` if the file does not have it.
+    pub fn quantile_ns(&self, quantile: Quantile) -> Option<u64> {
+        self.times.as_ref()?.quantile_ns(quantile)
     }
 
     /// Returns the number of requests in the times.

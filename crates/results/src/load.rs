@@ -245,6 +245,9 @@ pub struct Group {
     /// As in [`Part`].
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub reasons: BTreeMap<String, u64>,
+    /// The successes by status.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub ok_statuses: BTreeMap<String, u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_time: Option<Times>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -449,6 +449,7 @@ fn add_group(whole: &mut Group, group: Group) -> Result<(), String> {
     whole.failed += group.failed;
     add_counts(&mut whole.outcomes, group.outcomes);
     add_counts(&mut whole.reasons, group.reasons);
+    add_counts(&mut whole.ok_statuses, group.ok_statuses);
     add_times(&mut whole.response_time, group.response_time)?;
     add_times(&mut whole.service_time, group.service_time)
 }

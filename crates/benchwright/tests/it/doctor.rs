@@ -45,7 +45,7 @@ fn recorded_files_are_judged_and_an_error_is_a_no() {
     let ran = run(&["doctor", "--root", root, "--json"]);
     assert_eq!(ran.code, 0, "{ran:#?}");
     let checks = ran.json()["checks"].as_array().unwrap().clone();
-    assert_eq!(checks.len(), 27);
+    assert_eq!(checks.len(), 32);
     let of = |id: &str| checks.iter().find(|check| check["id"] == id).unwrap().clone();
     assert_eq!(of("local.governor")["state"], "bad");
     assert_eq!(of("local.governor")["severity"], "warning");
@@ -168,7 +168,7 @@ fn this_machine_is_judged_within_three_seconds_and_the_second_of_its_spins() {
         let ran = run(&["doctor", "--json"]);
         // An error that a check finds is an answer.
         assert!([0, 1].contains(&ran.code), "{ran:#?}");
-        assert_eq!(ran.json()["checks"].as_array().unwrap().len(), 27);
+        assert_eq!(ran.json()["checks"].as_array().unwrap().len(), 32);
         ran.took
     });
 }

@@ -250,3 +250,24 @@ fn a_client_without_a_server_says_what_to_start() {
     assert_eq!(ran.code, 3);
     assert!(ran.stderr.contains("start it with `benchwright kv serve`"), "{}", ran.stderr);
 }
+
+#[test]
+fn pinned_interrupts_have_no_effect_on_loopback_and_both_sides_say_so() {
+    let store = Store::serve(&["--threads", "1", "--pinirq"]);
+    let why = "has no effect: loopback has no interrupts";
+    let log = store.log();
+    assert!(log.contains(&format!("warning: --pin-irq 8 {why}")), "{log}");
+    let stats = store.stats(&["--json"]).json();
+    assert_eq!(
+        (&stats["pin_irq"]["wanted"], &stats["pin_irq"]["pinned"]),
+        (&8.into(), &false.into())
+    );
+    let text = store.stats(&[]).stdout;
+    assert!(text.contains("--pin-irq                no effect: loopback"), "{text}");
+    let mut command = store.scratch.benchwright();
+    command.args(["ycsb", "bench", "--servers", store.address(), "--keys", "1000"]);
+    command.args(["--threads", "1", "--phase", "fill", "--pin-irq", "1", "--json"]);
+    let ran = run_while(&mut command, |_| {});
+    assert_eq!((ran.code, &ran.json()["pin_irq"]["pinned"]), (0, &false.into()), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("warning: --pin-irq 1 {why}")), "{}", ran.stderr);
+}

@@ -442,6 +442,27 @@ fn a_load_of_a_store_has_the_kinds_of_operations_as_labels() {
     }
 }
 
+#[test]
+fn a_plan_refuses_wrong_properties_as_a_run_does() {
+    let scratch = Scratch::new();
+    let spec = experiments().join("kv-ycsb.yaml");
+    let refusal = |verb: &str, set: &str| {
+        let mut command = scratch.benchwright();
+        command.arg(verb).arg(&spec).args(["--profile", "ci", "--set", set]);
+        let ran = run_while(&mut command, |_| {});
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+        ran.stderr
+    };
+    for (set, why) in [
+        ("vars.records=none", "--ycsb-property recordcount=none: the property `recordcount`"),
+        ("workload.properties={recordcounts: '9'}", "--ycsb-property recordcounts: nothing reads"),
+    ] {
+        let (planned, ran) = (refusal("plan", set), refusal("run", set));
+        assert!(planned.contains(why), "{planned}");
+        assert_eq!(planned, ran);
+    }
+}
+
 /// Guide 5: one and two servers are filled, checked and loaded.
 #[test]
 fn the_experiment_loads_all_servers_of_the_store() {

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use clap::Args;
 use k8s::Kubernetes;
 use lab::backend::Backend;
-use lab::doctor::fix::{self, Applied, Real, Setting};
+use lab::doctor::fix::{self, Applied, Place, Real, Setting};
 use lab::doctor::read::Reader;
 use lab::doctor::{Demands, found::Terms};
 use lab::spec::{BackendKind, Cpus, Resolved, Written};
@@ -18,7 +18,7 @@ use measure::Nanos;
 use results::Doctor;
 use results::doctor::{Check, State};
 
-use super::run;
+use super::{interrupts, run};
 use console::output::{self, Exit, Failure};
 
 #[derive(Args, Debug)]
@@ -50,6 +50,10 @@ pub(crate) struct Options {
     /// Read the files of a machine below this folder, where proc and sys were recorded
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub(crate) root: PathBuf,
+    /// Also measure random reads of 4 KiB in this folder, as a key-value store makes them for records that are
+    /// not in its memory
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["root", "restore"])]
+    pub(crate) storage: Option<PathBuf>,
     /// First change what can be changed safely, until --restore or the end of COMMAND
     #[arg(long, conflicts_with = "restore")]
     pub(crate) fix: bool,
@@ -78,8 +82,11 @@ pub(crate) fn doctor(arguments: &Options) -> Result<Exit, Failure> {
         Some(BackendKind::Simulated) => {
             Err(Failure::question("a simulation runs on no machine; leave the spec out"))
         }
-        Some(BackendKind::Kubernetes) if arguments.fix || arguments.root != Path::new("/") => {
-            Err(Failure::question("--fix and --root are for one machine, not for a cluster"))
+        Some(BackendKind::Kubernetes)
+            if arguments.fix || arguments.root != Path::new("/") || arguments.storage.is_some() =>
+        {
+            let refusal = "--fix, --root and --storage are for one machine, not for a cluster";
+            Err(Failure::question(refusal))
         }
         Some(BackendKind::Kubernetes) => {
             let resolved = resolved.expect("it has a backend");
@@ -105,7 +112,7 @@ fn one_machine(resolved: Option<&Resolved>, arguments: &Options) -> Result<Exit,
     let host = run::host()?;
     let root = &*arguments.root;
     let is_live = root == Path::new("/");
-    let wanted = match resolved {
+    let mut wanted = match resolved {
         None => Demands::default(),
         Some(resolved) => {
             check_names(&lab::doctor::words(), resolved)?;
@@ -115,6 +122,8 @@ fn one_machine(resolved: Option<&Resolved>, arguments: &Options) -> Result<Exit,
             }
         }
     };
+    let storage = arguments.storage.as_ref().map(std::path::absolute);
+    wanted.storage = storage.transpose().map_err(Failure::question)?;
     if arguments.fix {
         fix(root, &wanted)?;
     }
@@ -159,7 +168,8 @@ fn recorded_wanted(resolved: &Resolved) -> Demands {
 fn fix(root: &Path, wanted: &Demands) -> Result<(), Failure> {
     let files = Reader::new(root).settings(host::now);
     let changes = fix::changes(&files, wanted);
-    let applied = fix::apply(root, &changes, &mut Real).map_err(Failure::no_answer)?;
+    let applied =
+        fix::apply(Place::fixed(root), &changes, &mut Real).map_err(Failure::no_answer)?;
     let Applied { done, refused } = applied;
     for Setting { path, before, after } in &done {
         output::error(&format!("changed  /{path}: {before} → {after}"));
@@ -170,7 +180,7 @@ fn fix(root: &Path, wanted: &Demands) -> Result<(), Failure> {
     match done.is_empty() {
         true => output::error("nothing was changed"),
         false => {
-            let file = fix::state_file(root);
+            let file = Place::fixed(root).state_file();
             output::error(&format!(
                 "`benchwright doctor --restore` puts it back, from {}",
                 file.display()
@@ -181,7 +191,8 @@ fn fix(root: &Path, wanted: &Demands) -> Result<(), Failure> {
 }
 
 fn restore(root: &Path) -> Result<Exit, Failure> {
-    let restored = fix::restore(root, &mut Real).map_err(Failure::no_answer)?;
+    let mut restored = fix::restore(Place::fixed(root), &mut Real).map_err(Failure::no_answer)?;
+    restored.extend(interrupts::restore(root).map_err(Failure::no_answer)?);
     for Setting { path, before, .. } in &restored {
         output::error(&format!("restored /{path}: {before}"));
     }

@@ -153,6 +153,7 @@ pub(crate) fn text(foreign: &Foreign) -> String {
         let _ = writeln!(text, "  times     {}", since(facts));
         text += &times(facts);
     }
+    text += &labels(facts);
     // Failures come first: what fails most requests supports nothing else.
     let (failing, others): (Vec<&Limit>, Vec<&Limit>) =
         limits.iter().partition(|limit| limit.code == Code::Failing);
@@ -164,6 +165,37 @@ pub(crate) fn text(foreign: &Foreign) -> String {
     }
     for limit in others {
         let _ = writeln!(text, "! {}", limit.text);
+    }
+    text
+}
+
+/// The most labels that are printed.
+const MOST_LABELS: usize = 20;
+
+/// Returns a table of the figures by label, of a file that has several.
+fn labels(facts: &Facts) -> String {
+    let mut text = String::new();
+    if facts.labels.len() < 2 {
+        return text;
+    }
+    let row = |cells: [&str; 5]| {
+        let [label, requests, failed, p50, p99] = cells;
+        let label: String = label.chars().take(29).collect();
+        format!("  {label:30}{requests:>12}{failed:>10}{p50:>13}{p99:>13}\n")
+    };
+    text += &row(["label", "requests", "failed", "p50", "p99"]);
+    let known = |count: Option<u64>| count.map_or("–".to_owned(), counted);
+    for (name, of) in facts.labels.iter().take(MOST_LABELS) {
+        let time = |level| {
+            let ns = of.times.as_ref().and_then(|times| times.quantile_ns(level));
+            ns.map_or("–".to_owned(), |ns| Nanos(ns).to_string())
+        };
+        let (p50, p99) = (time(Quantile::P50), time(Quantile::P99));
+        text += &row([name, &known(of.requests), &known(of.failed), &p50, &p99]);
+    }
+    match facts.labels.len().saturating_sub(MOST_LABELS) {
+        0 => {}
+        more => text += &format!("  and {more} more labels, which --json has\n"),
     }
     text
 }

@@ -103,12 +103,22 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
 pub(crate) fn plan(arguments: &Plan) -> Result<Exit, Failure> {
     let resolved = resolve(arguments)?;
     let mut text = experiment::plan(&resolved).map_err(Failure::question)?;
+    check_stores(&resolved)?;
     if resolved.spec.where_.backend == BackendKind::Kubernetes {
         let objects = k8s::plan::objects_of(&resolved).map_err(|stop| failed(stop.into()))?;
         text += &format!("the objects, as YAML:\n{objects}");
     }
     output::result(&text)?;
     Ok(Exit::Answered)
+}
+
+/// Has the generator read the properties of YCSB's operations: what a run would refuse has no plan. Without its
+/// secrets a load cannot be checked.
+fn check_stores(resolved: &spec::Resolved) -> Result<(), Failure> {
+    let host = host()?;
+    let loads = experiment::of_stores(resolved).map_err(Failure::question)?;
+    let mut complete = loads.iter().filter(|load| load.check_secrets().is_ok());
+    complete.try_for_each(|load| local::check(load, &host)).map_err(|stop| failed(stop.into()))
 }
 
 pub(crate) fn resume(arguments: &Resume) -> Result<Exit, Failure> {

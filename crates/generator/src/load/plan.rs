@@ -90,6 +90,7 @@ pub(super) fn plan(arguments: &Load, targets: &[Target], requests: f64) -> Resul
             connect_timeout: positive(arguments.connect_timeout, "--connect-timeout")?,
             open_gap: Nanos((arguments.open_rate.gap_ns() * cpus.len() as f64) as u64),
             keep_alive: arguments.keep_alive,
+            leaves_backlog: false,
         },
         slo: slo::tightest(&arguments.slo),
         enough,

@@ -69,6 +69,7 @@ fn the_reasons_of_labels_and_segments_have_no_secret_either() {
         failed: 41,
         outcomes: load.total.outcomes.clone(),
         reasons: load.total.reasons.clone(),
+        ok_statuses: std::collections::BTreeMap::new(),
         response_time: None,
         service_time: None,
     };

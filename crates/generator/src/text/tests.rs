@@ -286,6 +286,7 @@ fn sessions_and_labels_have_lines_of_their_own() {
         failed: 8,
         outcomes: BTreeMap::new(),
         reasons: BTreeMap::new(),
+        ok_statuses: BTreeMap::new(),
         response_time: load.total.response_time.clone(),
         service_time: None,
     };
@@ -322,10 +323,11 @@ fn sessions_and_labels_have_lines_of_their_own() {
 fn statuses_and_the_reasons_by_label_are_on_the_first_screen() {
     let mut load = load();
     load.targets.truncate(1);
-    let statuses = [("200", 16_982), ("404", 3_000), ("503", 18)];
+    let statuses = [("200", 16_972), ("304", 10), ("404", 3_000), ("503", 18)];
     load.total.statuses = statuses.map(|(status, count)| (status.to_owned(), count)).into();
-    let group = |failed: u64, reasons: &[(&str, u64)], outcomes: &[(&str, u64)]| {
-        let owned = |counts: &[(&str, u64)]| -> BTreeMap<String, u64> {
+    type Counts<'a> = &'a [(&'a str, u64)];
+    let group = |failed: u64, ok_statuses: Counts, reasons: Counts, outcomes: Counts| {
+        let owned = |counts: Counts| -> BTreeMap<String, u64> {
             counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
         };
         Group {
@@ -333,36 +335,38 @@ fn statuses_and_the_reasons_by_label_are_on_the_first_screen() {
             failed,
             outcomes: owned(outcomes),
             reasons: owned(reasons),
+            ok_statuses: owned(ok_statuses),
             response_time: load.total.response_time.clone(),
             service_time: None,
         }
     };
     let reasons = [("status: 404", 3_000), ("status: 503", 18), ("check: body~\"ok\"", 2)];
     let outcomes = [("ok", 6_975), ("status", 3_018), ("check", 2), ("timeout", 5)];
-    let failing = group(3_025, &reasons, &outcomes);
-    let fine = group(0, &[], &[("ok", 10_000)]);
+    let failing = group(3_025, &[("200", 6_975)], &reasons, &outcomes);
+    let fine = group(0, &[("200", 9_990), ("304", 10)], &[], &[("ok", 10_000)]);
     load.labels = [("login", failing), ("items", fine)].map(|(n, g)| (n.to_owned(), g)).into();
     check(
         &load,
         expect![[r#"
-        failed: 404 for 3,000 of 10,000 requests `login`; 503 for 18 of 10,000 requests `login`; timeout for 5 of 10,000 requests `login`; and one more kind of failure
-        asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
-        statuses 200: 16,982 · 404: 3,000 · 503: 18
+            failed: 404 for 3,000 of 10,000 requests `login`; 503 for 18 of 10,000 requests `login`; timeout for 5 of 10,000 requests `login`; and one more kind of failure
+            asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
+            statuses 200: 16,972 · 304: 10 · 404: 3,000 · 503: 18
 
-                          p50        p90        p99      p99.9     p99.99        max
-        response      1.05 ms    1.05 ms    20.0 ms    20.0 ms  (20.0 ms)    20.0 ms
-        service       1.04 ms    1.04 ms    19.0 ms    19.0 ms  (19.0 ms)    19.0 ms
-        lateness      1.20 µs    1.20 µs     900 µs     900 µs   (900 µs)     900 µs
-        response: from the intended start · service: from sending · lateness: our own
-          offered: what came due of the asked rate · (…): fewer than 10 beyond it
+                              p50        p90        p99      p99.9     p99.99        max
+            response      1.05 ms    1.05 ms    20.0 ms    20.0 ms  (20.0 ms)    20.0 ms
+            service       1.04 ms    1.04 ms    19.0 ms    19.0 ms  (19.0 ms)    19.0 ms
+            lateness      1.20 µs    1.20 µs     900 µs     900 µs   (900 µs)     900 µs
+            response: from the intended start · service: from sending · lateness: our own
+              offered: what came due of the asked rate · (…): fewer than 10 beyond it
 
-        label                            completed    failed          p50          p99
-        items                               10,000         0      1.05 ms      20.0 ms
-        login                               10,000     3,025      1.05 ms      20.0 ms
-          404 for 3,000; 503 for 18; timeout for 5; one more kind of failure
+            label                            completed    failed          p50          p99
+            items                               10,000         0      1.05 ms      20.0 ms
+              ok 200: 9,990, 304: 10
+            login                               10,000     3,025      1.05 ms      20.0 ms
+              ok 200: 6,975 · 404 for 3,000; 503 for 18; timeout for 5; one more kind of fa…
 
-        valid. p99.9 rests on 20 requests: run 50.0 s for 100.
-    "#]],
+            valid. p99.9 rests on 20 requests: run 50.0 s for 100.
+        "#]],
     );
     // The most frequent of many statuses.
     load.labels.clear();
@@ -427,6 +431,7 @@ fn no_line_with_columns_is_wider_than_80() {
         failed: 100_000_000,
         outcomes,
         reasons: [(format!("status: {why}"), 9_000_000)].into(),
+        ok_statuses: BTreeMap::new(),
         response_time: load.total.response_time.clone(),
         service_time: None,
     };

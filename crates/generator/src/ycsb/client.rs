@@ -65,6 +65,8 @@ pub struct Done {
     pub is_overloaded: bool,
     /// The operations that were due and had not ended when the run did. They are in no figure.
     pub unfinished: u64,
+    /// The longest time for which one of these that was never sent had waited.
+    pub late: Nanos,
     /// The attempts to insert that failed and were repeated.
     pub retried: u64,
     /// The reason of a failure, beyond its status.
@@ -214,7 +216,7 @@ impl Client {
         Plan {
             requests: operations,
             drain: self.timeout,
-            limits: Limits { timeout, connect_timeout, ..Limits::default() },
+            limits: Limits { timeout, connect_timeout, leaves_backlog: true, ..Limits::default() },
             cpus: vec![None; shards],
             seed: self.seed,
             ..Plan::whole(pools, pacing, longest.unwrap_or(LONGEST))
@@ -273,10 +275,11 @@ impl Client {
         let is_interrupted = measurement.partial;
         let measurements = sum();
         let unfinished = ends.unfinished.load(Ordering::Relaxed);
+        let late = Nanos(ends.late.load(Ordering::Relaxed));
         let retried = ends.retried.load(Ordering::Relaxed);
         let why = ends.why.get().copied();
         let ran = Ran { run_time, measurements, is_interrupted };
-        Ok(Done { ran, is_overloaded, unfinished, retried, why })
+        Ok(Done { ran, is_overloaded, unfinished, late, retried, why })
     }
 }
 
@@ -291,6 +294,8 @@ fn lock(shard: &Recorded) -> MutexGuard<'_, Measurements> {
 #[derive(Debug, Default)]
 struct Ends {
     unfinished: AtomicU64,
+    /// In nanoseconds.
+    late: AtomicU64,
     retried: AtomicU64,
     why: OnceLock<&'static str>,
 }
@@ -338,6 +343,9 @@ impl Observer for Recorder {
         let &Completion { intended, label, start, done, outcome, why, .. } = completion;
         if outcome == Outcome::Unfinished {
             self.ends.unfinished.fetch_add(1, Ordering::Relaxed);
+            if start.is_none() {
+                self.ends.late.fetch_max((done - intended).0, Ordering::Relaxed);
+            }
             return;
         }
         if !why.is_empty() {

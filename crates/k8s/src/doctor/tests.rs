@@ -19,7 +19,7 @@ struct Case {
     unknown: &'static str,
 }
 
-const CASES: [Case; 21] = [
+const CASES: [Case; 22] = [
     Case {
         id: "cluster.nodes",
         bad: |cluster| cluster.node(1)["status"]["nodeInfo"]["kernelVersion"] = json!("6.8.0"),
@@ -237,6 +237,18 @@ const CASES: [Case; 21] = [
         missing: |cluster| cluster.answers.latencies.clear(),
         unknown: "no call was timed",
     },
+    Case {
+        id: "cluster.stores",
+        bad: |cluster| {
+            let script = "exec benchwright kv serve --id $((1 + $ORDINAL)) --memory 64MiB";
+            let container = &mut cluster.pod(0)["spec"]["containers"][0];
+            container["command"] = json!(["sh", "-c", script]);
+        },
+        severity: Error,
+        text: "frontend-0 takes at least 83.9 MB of its limit of 67.1 MB",
+        missing: |cluster| cluster.answers.pods = forbidden("list pods"),
+        unknown: "the right to list pods",
+    },
 ];
 
 fn throttle(kubelet: &mut Kubelet, periods: u32) {
@@ -301,6 +313,7 @@ fn on_a_good_cluster_every_check_is_ok() {
         cluster.hosts: Ok: 3 nodes were looked at by privileged pods
         cluster.instances: Ok: w1: m7i.large, w2: m7i.large, w3: m7i.large
         cluster.api_latency: Ok: median 7.00 ms, longest 30.0 ms of 4 calls
+        cluster.stores: Ok: 0 stores
     "#]]
     .assert_eq(&lines(&doctor));
 }
@@ -389,7 +402,7 @@ fn there_is_a_case_for_each_check_in_their_order() {
     let of_cases: Vec<&str> = CASES.iter().map(|case| case.id).collect();
     let doctor = Cluster::good().doctor();
     assert_eq!(of_cases, doctor.checks.iter().map(|check| &check.id).collect::<Vec<_>>());
-    assert_eq!(of_cases.len(), 21);
+    assert_eq!(of_cases.len(), 22);
 }
 
 #[test]
@@ -450,6 +463,7 @@ fn the_messages_of_all_faults_are_sentences() {
         cluster.hosts: bad: w2: local.spin: 12 % of CPU 1 were stolen (wanted: nothing bad on any role's node); wait until the neighbours are calm
         cluster.instances: bad: w1 is a t3.large, whose CPU is limited by credits or shared (wanted: no spot or burstable machine in a role); use an instance type with a constant CPU
         cluster.api_latency: bad: median 7.00 ms, longest 3.00 s of 5 calls (wanted: half of the calls within 200 ms, all within 1 s); run nearer to the API server, such as by a runner in the cluster, or look at its load: `kubectl get --raw /metrics`
+        cluster.stores: bad: frontend-0 takes at least 83.9 MB of its limit of 67.1 MB (wanted: key-value stores take at most 90 % of their memory limits); give it less --memory or fewer --buckets, or raise its limit
     "#]].assert_eq(&sentences);
 }
 
@@ -689,6 +703,6 @@ fn no_answer_makes_a_check_panic() {
             *list = Ok(vec![value.clone()]);
         }
         cluster.answers.proxy = Ok(Proxy::ConfigMap(value.clone()));
-        assert_eq!(cluster.doctor().checks.len(), 21, "{value}");
+        assert_eq!(cluster.doctor().checks.len(), 22, "{value}");
     }
 }

@@ -23,7 +23,7 @@ use crate::session::VIEW;
 
 fn options(shards: usize) -> Options {
     let address = "127.0.0.1:0".parse().unwrap();
-    Options { address, id: 1, shards, seed: 0, token: None, folder: None }
+    Options { address, id: 1, shards, seed: 0, token: None, folder: None, pinned: None }
 }
 
 fn store() -> Store {
@@ -353,6 +353,15 @@ fn an_operator_reads_the_statistics() {
     client.fixed(&[ADD_1; 3]);
     let text = crate::operator::ask(server.address(), wire::kv::Verb::Stats, None).unwrap();
     assert!(text.contains("\"operations\":{\"ADD.OK\":3}"), "{text}");
+}
+
+#[test]
+fn what_became_of_pinned_interrupts_is_part_of_the_statistics() {
+    let pinned = Some("{\"wanted\":1}".to_owned());
+    let server = Server::start(Options { pinned, ..options(1) }, store()).unwrap();
+    let text = server.statistics();
+    assert!(text.ends_with("},\"pin_irq\":{\"wanted\":1}}"), "{text}");
+    assert!(!serve(1).statistics().contains("pin_irq"));
 }
 
 #[test]

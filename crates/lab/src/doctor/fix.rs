@@ -21,11 +21,44 @@ use crate::spec::{Cpus, Literal};
 mod tests;
 
 const SCHEMA: &str = "benchwright.doctor-fix/1";
-/// The folder of the state file, below the root.
+/// The folder of the state files, below the root.
 const FOLDER: &str = "run/benchwright";
-const FILE: &str = "doctor.json";
-/// The state file while it is written.
-const PART: &str = "doctor.json.part";
+/// The state file of `doctor --fix`, and that of the process that has pinned interrupts.
+const FIXED: &str = "doctor.json";
+const PINNED: &str = "pin-irq.json";
+
+/// A machine, and one of the state files for its changes.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    root: &'a Path,
+    file: &'static str,
+}
+
+impl<'a> Place<'a> {
+    /// The changes of `doctor --fix`, until somebody puts them back.
+    pub fn fixed(root: &'a Path) -> Place<'a> {
+        Place { root, file: FIXED }
+    }
+
+    /// The interrupts that a process has pinned for as long as it runs.
+    pub fn pinned(root: &'a Path) -> Place<'a> {
+        Place { root, file: PINNED }
+    }
+
+    /// Returns the path of the state file.
+    pub fn state_file(&self) -> PathBuf {
+        self.folder().join(self.file)
+    }
+
+    pub fn folder(&self) -> PathBuf {
+        self.root.join(FOLDER)
+    }
+
+    /// Returns the path of the state file while it is written.
+    fn part(&self) -> PathBuf {
+        self.folder().join(format!("{}.part", self.file))
+    }
+}
 
 /// One setting: a file with its value before and after.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -165,15 +198,20 @@ pub struct Applied {
 
 /// Changes settings, one after the other. The state file of a process that was killed is continued: what it changed keeps its first
 /// value.
-pub fn apply(root: &Path, changes: &[Setting], disk: &mut dyn Disk) -> anyhow::Result<Applied> {
-    let mut state = read(root)?.unwrap_or_default();
+pub fn apply(
+    place: Place<'_>,
+    changes: &[Setting],
+    disk: &mut dyn Disk,
+) -> anyhow::Result<Applied> {
+    let root = place.root;
+    let mut state = read(place)?.unwrap_or_default();
     if state.boot != boot(root) {
         // The machine has started since: nothing of that is left.
         state = State::default();
     }
     state.schema = SCHEMA.to_owned();
     state.boot = boot(root);
-    let folder = root.join(FOLDER);
+    let folder = place.folder();
     if !changes.is_empty() {
         fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
     }
@@ -184,7 +222,7 @@ pub fn apply(root: &Path, changes: &[Setting], disk: &mut dyn Disk) -> anyhow::R
             Some(known) => known.after.clone_from(&change.after),
             None => state.settings.push(change.clone()),
         }
-        save(root, &state, disk)?;
+        save(place, &state, disk)?;
         match disk.write(&root.join(&change.path), &change.after) {
             Ok(()) => applied.done.push(change.clone()),
             // Its entry stays: a refused write may have changed a part.
@@ -196,10 +234,10 @@ pub fn apply(root: &Path, changes: &[Setting], disk: &mut dyn Disk) -> anyhow::R
 
 /// Puts back what the state file names, in the opposite order, and removes the file. Returns the
 /// settings; none if there is no such file. The file stays if the kernel refuses one.
-pub fn restore(root: &Path, disk: &mut dyn Disk) -> anyhow::Result<Vec<Setting>> {
-    let file = root.join(FOLDER).join(FILE);
-    let part = root.join(FOLDER).join(PART);
-    let state = read(root)?.filter(|state| state.boot == boot(root)).unwrap_or_default();
+pub fn restore(place: Place<'_>, disk: &mut dyn Disk) -> anyhow::Result<Vec<Setting>> {
+    let root = place.root;
+    let (file, part) = (place.state_file(), place.part());
+    let state = read(place)?.filter(|state| state.boot == boot(root)).unwrap_or_default();
     let mut refused = Vec::new();
     for setting in state.settings.iter().rev() {
         let path = root.join(&setting.path);
@@ -231,17 +269,12 @@ pub fn restore(root: &Path, disk: &mut dyn Disk) -> anyhow::Result<Vec<Setting>>
         }
     }
     // A folder with other files stays.
-    let _ = fs::remove_dir(root.join(FOLDER));
+    let _ = fs::remove_dir(place.folder());
     Ok(state.settings)
 }
 
-/// Returns the path of the state file.
-pub fn state_file(root: &Path) -> PathBuf {
-    root.join(FOLDER).join(FILE)
-}
-
-fn read(root: &Path) -> anyhow::Result<Option<State>> {
-    let path = state_file(root);
+fn read(place: Place<'_>) -> anyhow::Result<Option<State>> {
+    let path = place.state_file();
     let text = match fs::read_to_string(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         text => text.with_context(|| format!("reading {}", path.display()))?,
@@ -253,8 +286,8 @@ fn read(root: &Path) -> anyhow::Result<Option<State>> {
 }
 
 /// Replaces the state file at once: it is never half written.
-fn save(root: &Path, state: &State, disk: &mut dyn Disk) -> anyhow::Result<()> {
-    let (part, file) = (root.join(FOLDER).join(PART), state_file(root));
+fn save(place: Place<'_>, state: &State, disk: &mut dyn Disk) -> anyhow::Result<()> {
+    let (part, file) = (place.part(), place.state_file());
     let text = serde_json::to_string_pretty(state).expect("a state is plain data");
     let stored = disk.store(&part, &text).and_then(|()| disk.rename(&part, &file));
     stored.with_context(|| format!("writing {}; run it as root", file.display()))

@@ -1,6 +1,7 @@
 //! A machine at one moment: the texts of its files, and what was measured on it.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use measure::{Instant, Nanos};
 
@@ -60,6 +61,15 @@ impl Files {
     }
 }
 
+/// A disk as a store needs it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Disk {
+    /// True for one that turns; absent if the kernel does not say it.
+    pub turns: Option<bool>,
+    /// The measured rate of random reads of 4 KiB, or the reason why there is none.
+    pub reads_per_s: Option<Result<f64, String>>,
+}
+
 /// A machine at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Look {
@@ -73,6 +83,8 @@ pub struct Look {
     pub spins: Vec<Spin>,
     /// The mean time of a reading of the clock.
     pub clock_read: Option<Nanos>,
+    /// The disks of the folders of stores.
+    pub disks: BTreeMap<PathBuf, Disk>,
     /// The digests of the programs, by name.
     pub binaries: BTreeMap<String, String>,
     /// True if the file of the running program was replaced.

@@ -2,13 +2,15 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use measure::Instant;
 use nix::fcntl::OFlag;
+use nix::sys::stat::{major, minor};
 
-use super::look::{Files, Look, Missing};
+use super::look::{Disk, Files, Look, Missing};
+use super::nic;
 use crate::spec::Cpus;
 
 /// The most of a file that is read; none of those below is longer on a usual machine.
@@ -16,20 +18,26 @@ const MOST_BYTES: u64 = 4 << 20;
 /// The most processes, and the most lines of the kernel's log, that are kept.
 const MOST_PROCESSES: usize = 20_000;
 const MOST_LINES: usize = 10_000;
+/// The most queues or interrupts of a network interface that are read.
+const MOST_QUEUES: usize = 1024;
 
 const KERNEL_LOG: &str = "dev/kmsg";
 
 /// Files that are read as they are.
-const PLAIN: [&str; 38] = [
+const PLAIN: [&str; 42] = [
     "proc/cpuinfo",
     "proc/diskstats",
     "proc/interrupts",
+    "proc/meminfo",
+    nic::ROUTES_OF_V6,
     "proc/net/netstat",
+    nic::ROUTES,
     "proc/net/snmp",
     "proc/pressure/cpu",
     "proc/self/cgroup",
     "proc/self/limits",
     "proc/self/stat",
+    "proc/softirqs",
     "proc/swaps",
     "proc/sys/kernel/nmi_watchdog",
     "proc/sys/kernel/numa_balancing",
@@ -124,6 +132,7 @@ impl Reader {
                 }
             }
         }
+        self.add_interfaces(&mut files);
         let own = files.text("proc/self/cgroup").unwrap_or_default().to_owned();
         for group in groups(&own) {
             for file in OF_GROUP {
@@ -149,6 +158,46 @@ impl Reader {
             self.add(&mut files, &format!("proc/irq/{irq}/smp_affinity_list"));
         }
         files
+    }
+
+    /// Adds the network interfaces: their devices, queues and interrupts.
+    fn add_interfaces(&self, files: &mut Files) {
+        for name in self.entries(nic::FOLDER) {
+            let interface = format!("{}{name}", nic::FOLDER);
+            let lower = self.entries(&interface).into_iter();
+            let lower = lower.filter(|name| name.starts_with(nic::LOWER));
+            for part in lower.chain(nic::OF_INTERFACE.map(str::to_owned)) {
+                self.add(files, &format!("{interface}/{part}"));
+            }
+            let folders = nic::INTERRUPTS.iter().chain(&[nic::QUEUES]);
+            for folder in folders.map(|folder| format!("{interface}/{folder}")) {
+                for entry in self.entries(&folder).into_iter().take(MOST_QUEUES) {
+                    self.add(files, &format!("{folder}/{entry}"));
+                    self.add(files, &format!("{folder}/{entry}/{}", nic::STEERED));
+                }
+            }
+        }
+        for irq in nic::real(files)
+            .iter()
+            .flat_map(|name| nic::interrupts(files, name))
+            .collect::<Vec<_>>()
+        {
+            self.add(files, &nic::affinity(irq));
+        }
+    }
+
+    /// Reads the kind of the disk that has a folder, or will have it. Recorded files do not say which it is.
+    pub fn disk(&self, folder: &Path) -> Disk {
+        let is_live = self.root == Path::new("/");
+        let existing = folder.ancestors().find_map(|path| fs::metadata(path).ok());
+        let turns = existing.filter(|_| is_live).and_then(|metadata| {
+            let device = metadata.dev();
+            let block = format!("/sys/dev/block/{}:{}", major(device), minor(device));
+            // A partition has no queue of its own: that of its disk is beside it.
+            let files = ["queue/rotational", "../queue/rotational"].into_iter();
+            files.map(|file| Path::new(&block).join(file)).find_map(|p| fs::read_to_string(p).ok())
+        });
+        Disk { turns: turns.map(|text| text.trim() == "1"), reads_per_s: None }
     }
 
     /// Adds a file, or the reason why it is missing. A folder is a file without a text.

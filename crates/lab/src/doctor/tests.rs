@@ -4,14 +4,15 @@ use expect_test::expect;
 use measure::{Instant, Nanos};
 use results::doctor::{Check, State, differences};
 
-use super::look::Missing;
+use super::look::{Disk, Missing};
 use super::read::Reader;
+use super::store::Store;
 use super::*;
 use crate::calm::Spin;
 use crate::spec::Literal;
 
 /// A good machine of four CPUs without hyper-threads, after a thousand seconds and at rest.
-const CLEAN: [(&str, &str); 36] = [
+const CLEAN: [(&str, &str); 47] = [
     (
         "proc/cpuinfo",
         "processor\t: 0\nmodel name\t: Some CPU\nmicrocode\t: 0x1\nflags\t\t: fpu tsc\n",
@@ -21,6 +22,9 @@ const CLEAN: [(&str, &str); 36] = [
         "proc/interrupts",
         "     CPU0  CPU1  CPU2  CPU3\n 24:  9 9 9 9  IO-APIC ttyS0\nLOC: 8 8 8 8 Local\n",
     ),
+    ("proc/irq/40/smp_affinity_list", "0\n"),
+    ("proc/irq/41/smp_affinity_list", "3\n"),
+    ("proc/meminfo", "MemTotal: 16000000 kB\nMemAvailable: 15000000 kB\n"),
     ("proc/net/netstat", "TcpExt: SyncookiesSent ListenOverflows ListenDrops\nTcpExt: 0 0 0\n"),
     ("proc/net/snmp", "Tcp: InSegs OutSegs RetransSegs\nTcp: 90000 90000 3\n"),
     ("proc/pressure/cpu", "some avg10=0.10 avg60=1.00 avg300=1.00 total=99\n"),
@@ -36,6 +40,10 @@ const CLEAN: [(&str, &str); 36] = [
     (
         "proc/812/stat",
         "812 (sshd) S 1 812 812 0 -1 0 0 0 0 0 40 40 0 0 20 0 1 0 5 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0\n",
+    ),
+    (
+        "proc/softirqs",
+        "     CPU0  CPU1  CPU2  CPU3\nNET_TX: 7 7 7 7\nNET_RX: 8 8 8 8\nRCU: 9 9 9 9\n",
     ),
     ("proc/swaps", "Filename\tType\tSize\tUsed\tPriority\n"),
     ("proc/sys/kernel/nmi_watchdog", "0\n"),
@@ -54,6 +62,13 @@ const CLEAN: [(&str, &str); 36] = [
     ("sys/devices/system/cpu/online", "0-3\n"),
     ("sys/devices/system/cpu/vulnerabilities/meltdown", "Not affected\n"),
     ("sys/devices/system/node/node0/cpulist", "0-3\n"),
+    ("sys/class/net/eth0/device", ""),
+    ("sys/class/net/eth0/device/msi_irqs/40", "msix\n"),
+    ("sys/class/net/eth0/device/msi_irqs/41", "msix\n"),
+    ("sys/class/net/eth0/operstate", "up\n"),
+    ("sys/class/net/eth0/queues/rx-0/rps_cpus", "0\n"),
+    ("sys/class/net/eth0/queues/rx-1/rps_cpus", "0\n"),
+    ("sys/class/net/lo/operstate", "unknown\n"),
     ("sys/class/power_supply/AC/type", "Mains\n"),
     ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n"),
     ("sys/fs/cgroup/cpu/cpu.stat", "nr_periods 0\nnr_throttled 0\nthrottled_time 0\n"),
@@ -114,7 +129,18 @@ impl Machine {
         };
         let roles = [("sut", "0,1"), ("load", "2")];
         let roles = roles.map(|(role, cpus)| (role.to_owned(), Cpus::read(cpus).unwrap()));
-        let wanted = Demands { roles: roles.into(), ..Demands::default() };
+        let folder = PathBuf::from("/data");
+        let disk = Disk { turns: Some(false), reads_per_s: Some(Ok(90_000.0)) };
+        let store = Store {
+            name: "kv".to_owned(),
+            copies: 2,
+            log: Some(4 << 30),
+            buckets: None,
+            folder: Some(folder.clone()),
+            limit: None,
+        };
+        let wanted = Demands { roles: roles.into(), stores: vec![store], ..Demands::default() };
+        let look = |at| Look { disks: [(folder.clone(), disk.clone())].into(), ..look(at) };
         Machine { before: look(1_000_000_000), now: look(2_000_000_000), wanted }
     }
 
@@ -135,6 +161,10 @@ impl Machine {
         for look in [&mut self.before, &mut self.now] {
             look.files.0.retain(|path, _| !path.starts_with(beginning));
         }
+    }
+
+    fn disk(&mut self) -> &mut Disk {
+        self.now.disks.values_mut().next().unwrap()
     }
 
     fn diagnose(&self, moment: Moment) -> Doctor {
@@ -162,9 +192,9 @@ const fn case(
 
 const CPU0: &str = "sys/devices/system/cpu/cpu0";
 
-/// Every check of the table, in its order; 15 and 26 judge no file, and have tests of their own for
+/// Every check of the table, in its order; 15, 26 and 32 judge no file, and have tests of their own for
 /// what is missing.
-const CASES: [Case; 27] = [
+const CASES: [Case; 32] = [
     case("local.cpu", "differ in their microcode: 0x1, 0x2", &["proc/cpuinfo"], |machine| {
         machine.change("proc/cpuinfo", "flags", "microcode\t: 0x2\nflags");
     }),
@@ -277,6 +307,31 @@ const CASES: [Case; 27] = [
         machine.remove("run/systemd/timesync/synchronized");
         machine.set("run/systemd/timesync", "");
     }),
+    case("local.softirqs", "4000/s on CPU 1 (role sut)", &["proc/softirqs"], |machine| {
+        machine.change("proc/softirqs", "8 8 8 8", "8 4008 8 8");
+    }),
+    case("local.queues", "eth0 has one receive queue for 4 CPUs", &["sys/class/net"], |machine| {
+        machine.now.files.0.remove("sys/class/net/eth0/queues/rx-1/rps_cpus");
+    }),
+    case(
+        "local.store_memory",
+        "kv takes at least 5.37 GB of the 4.29 GB",
+        &["proc/meminfo"],
+        |machine| {
+            machine.wanted.stores[0].limit = Some(4 << 30);
+        },
+    ),
+    case(
+        "local.store_pages",
+        "a store's index is in small pages",
+        &["sys/kernel/mm/transparent_hugepage"],
+        |machine| {
+            machine.set("sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n");
+        },
+    ),
+    case("local.store_disk", "/data: 900 random reads of 4 KiB per second", &[], |machine| {
+        machine.disk().reads_per_s = Some(Ok(900.0));
+    }),
 ];
 
 fn find<'a>(doctor: &'a Doctor, id: &str) -> &'a Check {
@@ -322,7 +377,10 @@ fn a_missing_file_makes_a_check_unknown_and_never_good() {
 
 #[test]
 fn a_machine_without_files_is_unknown_in_all_and_refuses_nothing() {
-    let doctor = diagnose(None, &Look::default(), Moment::Before, &Demands::default());
+    let stores = Machine::clean().wanted.stores;
+    let disks = [(PathBuf::from("/data"), Disk::default())].into();
+    let wanted = Demands { stores, ..Demands::default() };
+    let doctor = diagnose(None, &Look { disks, ..Look::default() }, Moment::Before, &wanted);
     for check in &doctor.checks {
         assert_eq!((check.state, check.refuses()), (State::Unknown, false), "{}", check.sentence());
     }
@@ -358,7 +416,7 @@ fn after_a_load_nothing_that_the_load_itself_did_is_bad() {
         .filter(|check| check.state != State::Ok)
         .map(|check| &*check.id)
         .collect();
-    assert_eq!(not_ok, ["local.pressure", "local.spin", "local.disk"]);
+    assert_eq!(not_ok, ["local.pressure", "local.spin", "local.disk", "local.softirqs"]);
     let verdict = results::doctor::verdict(results::doctor::Level::Warn, &doctor.checks, &[]);
     assert_eq!(verdict, results::doctor::Verdict::default());
 }
@@ -404,7 +462,8 @@ fn a_waived_fault_refuses_nothing_and_is_still_shown() {
 
 /// Writes the files of a look into a folder.
 fn record(files: &Files, root: &Path) {
-    for (path, text) in &files.0 {
+    let is_folder = |path: &str| files.0.keys().any(|other| other.starts_with(&format!("{path}/")));
+    for (path, text) in files.0.iter().filter(|(path, _)| !is_folder(path)) {
         let path = root.join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text.as_ref().unwrap()).unwrap();
@@ -435,4 +494,67 @@ fn recorded_files_are_read_as_they_were_written_and_judged_since_the_machine_beg
     let swap = find(&doctor, "local.swap");
     assert!(swap.value.contains("since the machine began"), "{}", swap.sentence());
     assert_eq!((swap.state, find(&doctor, "local.kernel_log").state), (State::Bad, State::Bad));
+}
+
+#[test]
+fn queues_that_one_cpu_serves_are_noted() {
+    let mut machine = Machine::clean();
+    machine.set("proc/irq/41/smp_affinity_list", "0\n");
+    let doctor = machine.diagnose(Moment::After);
+    let expected = expect![
+        "local.softirqs: bad: the 2 queues of eth0 are all served by CPU 0; a load has just used the network (wanted: ≤ 1,000/s of the network on each CPU of the system; several CPUs for several queues); start `irqbalance`, or give them CPUs: `benchwright kv serve --pin-irq N`"
+    ];
+    expected.assert_eq(&find(&doctor, "local.softirqs").sentence());
+    // An interface with one queue, whose packets the kernel divides.
+    machine.now.files.0.remove("sys/class/net/eth0/queues/rx-1/rps_cpus");
+    machine.set("sys/class/net/eth0/queues/rx-0/rps_cpus", "0000,0000000e\n");
+    let doctor = machine.diagnose(Moment::Before);
+    let ids = ["local.softirqs", "local.queues"];
+    assert_eq!(ids.map(|id| find(&doctor, id).state), [State::Ok; 2]);
+}
+
+#[test]
+fn the_memory_of_all_stores_is_summed() {
+    let memory = |change: fn(&mut Machine)| {
+        let mut machine = Machine::clean();
+        change(&mut machine);
+        find(&machine.diagnose(Moment::Before), "local.store_memory").sentence()
+    };
+    // A log of 4 GiB has an index of 1 GiB.
+    expect!["local.store_memory: at least 10.7 GB of 16.4 GB (wanted: the stores take at most 90 % of what they may use)"].assert_eq(&memory(|_| {}));
+    let together = memory(|machine| machine.wanted.stores[0].copies = 3);
+    assert!(
+        together.contains("all stores together take at least 16.1 GB of 16.4 GB"),
+        "{together}"
+    );
+    let chosen = memory(|machine| {
+        machine.wanted.stores[0].copies = 3;
+        machine.wanted.stores[0].log = None;
+    });
+    // Each of them would take 40 % of the machine for its log.
+    assert!(chosen.contains("all stores together take at least 26.1 GB"), "{chosen}");
+    let group =
+        memory(|machine| machine.set("sys/fs/cgroup/user.slice/memory.max", "8000000000\n"));
+    assert!(group.contains("all stores together take at least 10.7 GB of 8.00 GB"), "{group}");
+    let used = memory(|machine| machine.change("proc/meminfo", "15000000", "9000000"));
+    assert!(used.contains("at least 10.7 GB, and 9.22 GB are free"), "{used}");
+}
+
+#[test]
+fn a_disk_of_unknown_speed_is_to_be_measured() {
+    let told = |turns, reads_per_s| {
+        let mut machine = Machine::clean();
+        *machine.disk() = Disk { turns, reads_per_s };
+        let doctor = machine.diagnose(Moment::Before);
+        let disk = find(&doctor, "local.store_disk");
+        (disk.state, disk.value.clone())
+    };
+    let unknown = |text: &str| (State::Unknown, text.to_owned());
+    let turns = "/data is on a disk that turns, or on a virtual one";
+    assert_eq!(told(Some(true), None), unknown(turns));
+    assert_eq!(told(None, None), unknown("the disk of /data is not known"));
+    assert_eq!(told(Some(false), Some(Err("no room".to_owned()))), unknown("/data: no room"));
+    let ok = |text: &str| (State::Ok, text.to_owned());
+    assert_eq!(told(Some(false), None), ok("/data is on a solid-state disk"));
+    assert_eq!(told(Some(true), Some(Ok(20_000.0))), ok("/data: 20000 random reads/s"));
 }

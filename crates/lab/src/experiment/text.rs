@@ -20,7 +20,7 @@ use crate::search;
 use crate::spec::{
     Arrivals, AtLeastOne, Between, Bracket, Component, Connections, Factor, Literal, Model,
     Offered, Order, PerRate, Question, Resolved, Role, Roles, Search, Start, Strategy, Sweep,
-    Until,
+    Until, Workload,
 };
 use crate::system::{self, System};
 use crate::trial;
@@ -66,6 +66,20 @@ pub fn plan(resolved: &Resolved) -> anyhow::Result<String> {
     text += &strands(&plan);
     text += &first_trial(&plan)?;
     Ok(text)
+}
+
+/// Returns the questions whose loads are YCSB's operations, one for each load: the generator knows their
+/// properties, and reads them without a server.
+pub fn of_stores(resolved: &Resolved) -> anyhow::Result<Vec<Resolved>> {
+    let mut found: Vec<Resolved> = Vec::new();
+    for Question { resolved, .. } in Plan::of(resolved)?.questions {
+        let workload = &resolved.spec.workload;
+        let is_known = found.iter().any(|known| known.spec.workload == *workload);
+        if matches!(workload, Workload::Ycsb(_)) && !is_known {
+            found.push(resolved);
+        }
+    }
+    Ok(found)
 }
 
 /// Lists the variables of the environment that a run needs.

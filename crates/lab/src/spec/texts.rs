@@ -74,7 +74,7 @@ fn step_of(name: &str) -> Option<&str> {
 
 /// Replaces every variable, except those of a replica and secrets, which stay; the error is the name
 /// of an unknown one.
-pub(super) fn substitute(
+pub(crate) fn substitute(
     text: &str,
     Spec { vars, sut, .. }: &Spec,
     instance: u32,

@@ -77,6 +77,8 @@ pub struct Part {
 pub struct Group {
     pub outcomes: [u64; Outcome::ALL.len()],
     pub reasons: Reasons,
+    /// The number of successes by status.
+    pub ok_statuses: Statuses,
     pub response: Histogram,
     pub service: Histogram,
 }
@@ -85,6 +87,7 @@ impl Group {
     pub fn add(&mut self, other: &Group) {
         add_each(&mut self.outcomes, &other.outcomes);
         self.reasons.add(&other.reasons);
+        add_each(&mut self.ok_statuses.0, &other.ok_statuses.0);
         self.response.add(&other.response);
         self.service.add(&other.service);
     }
@@ -395,6 +398,9 @@ impl Group {
     ) {
         self.outcomes[completion.outcome as usize] += 1;
         self.reasons.count(completion);
+        if completion.outcome == Outcome::Ok {
+            self.ok_statuses.0[usize::from(completion.status)] += 1;
+        }
         response.into_iter().for_each(|time| self.response.record(time));
         service.into_iter().for_each(|time| self.service.record(time));
     }

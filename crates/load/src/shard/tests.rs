@@ -139,6 +139,7 @@ const LIMITS: Limits = Limits {
     connect_timeout: Nanos::from_secs(5),
     open_gap: Nanos::ZERO,
     keep_alive: None,
+    leaves_backlog: false,
 };
 
 struct Scenario {

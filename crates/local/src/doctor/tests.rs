@@ -8,7 +8,7 @@ fn this_machine_is_judged_before_and_after_a_load_and_has_one_fingerprint() {
     let mut machine = Machine::new(Path::new("/"));
     let spin = Nanos::from_millis(20);
     let before = machine.before(&wanted, programs.clone(), spin, &host).unwrap();
-    assert_eq!(before.checks.len(), 27);
+    assert_eq!(before.checks.len(), 32);
     let spins = before.checks.iter().find(|check| check.id == "local.spin").unwrap();
     assert!(spins.value.contains("longest gap"), "{}", spins.sentence());
     let binary = &before.fingerprint.values["binary benchwright"];

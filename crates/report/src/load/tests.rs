@@ -33,6 +33,7 @@ fn whole() -> Load {
         failed: 4,
         outcomes: BTreeMap::from([("ok".into(), 7_119)]),
         reasons: BTreeMap::new(),
+        ok_statuses: BTreeMap::new(),
         response_time: load.total.response_time.clone(),
         service_time: load.total.service_time.clone(),
     };

@@ -72,6 +72,7 @@ fn failures_are_said_by_label_and_those_without_one_apart() {
         failed: 25,
         outcomes: [("ok".to_owned(), 25), ("status".to_owned(), 25)].into(),
         reasons: [("status: 404".to_owned(), 25)].into(),
+        ok_statuses: BTreeMap::new(),
         response_time: None,
         service_time: None,
     };

@@ -12,6 +12,7 @@ fn unfinished() -> Load {
         failed: 2,
         outcomes: BTreeMap::from(outcomes),
         reasons: BTreeMap::new(),
+        ok_statuses: BTreeMap::new(),
         response_time: None,
         service_time: None,
     };

@@ -266,6 +266,7 @@ fn what_does_not_belong_together_is_refused_by_name() {
         failed: 0,
         outcomes: BTreeMap::new(),
         reasons: BTreeMap::new(),
+        ok_statuses: BTreeMap::new(),
         response_time: None,
         service_time: None,
     };

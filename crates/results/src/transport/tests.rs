@@ -23,6 +23,7 @@ fn group(service: &[(f64, u64)]) -> Group {
         failed: 0,
         outcomes: Default::default(),
         reasons: Default::default(),
+        ok_statuses: Default::default(),
         response_time: None,
         service_time: times(service),
     }

@@ -266,6 +266,7 @@ fn labelled() -> Load {
             failed,
             outcomes: outcomes.map(|(name, count)| (name.to_owned(), count)).collect(),
             reasons: BTreeMap::new(),
+            ok_statuses: BTreeMap::new(),
             response_time: Times::of(&histogram),
             service_time: None,
         }

@@ -414,3 +414,25 @@ fn a_page_beside_a_file_replaces_a_link_and_one_at_a_named_place_follows_it() {
     let refused = error(report::report(&paths, &Says::default(), None));
     assert!(refused.ends_with("it is a folder; name the page by --out FILE.html"), "{refused}");
 }
+
+#[test]
+fn the_labels_of_another_tool_are_a_table() {
+    let folder = TempDir::new().unwrap();
+    let mut table = "timeStamp,elapsed,label,responseCode,success\n".to_owned();
+    for number in 0..3_000_u64 {
+        let (label, code) = if number % 3 == 0 { ("login", 503) } else { ("items", 200) };
+        let at = 1_764_000_000_000 + number * 10;
+        let _ = writeln!(table, "{at},{},{label},{code},{}", 5 + number % 40, code == 200);
+    }
+    let path = folder.path().join("run.jtl");
+    fs::write(&path, table).unwrap();
+    let foreign = read(&[path], &Says::default()).unwrap().remove(0);
+    let text = text(&foreign);
+    let lines = text.lines().skip_while(|line| !line.trim_start().starts_with("label"));
+    let lines: Vec<&str> = lines.take(3).collect();
+    expect![[r#"
+          label                             requests    failed          p50          p99
+          items                                2,000         0      24.0 ms      44.0 ms
+          login                                1,000     1,000      24.0 ms      44.0 ms"#]]
+    .assert_eq(&lines.join("\n"));
+}

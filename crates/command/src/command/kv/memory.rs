@@ -4,24 +4,17 @@ use std::fs;
 use std::path::Path;
 
 use measure::quantity::Bytes;
+use measure::store::{self, MOST_PERCENT};
 
 #[cfg(test)]
 mod tests;
 
-/// The share of the limit that the sum may have.
-const MOST_PERCENT: u64 = 90;
-
 /// Returns the limit of this process: that of the machine, or the lowest of its control groups.
 pub(super) fn limit() -> Option<u64> {
-    let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total(&text));
+    let machine =
+        fs::read_to_string("/proc/meminfo").ok().and_then(|text| store::meminfo(&text, "MemTotal"));
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     machine.into_iter().chain(limits_of_groups(&groups)).min()
-}
-
-/// Parses the memory of the machine.
-fn total(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find(|line| line.starts_with("MemTotal:"))?;
-    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
 /// Returns the limits of the groups of this process and of their parents, of either version.
@@ -63,7 +56,7 @@ impl Sum {
 
     /// Returns the refusal of a sum that is too large for a limit.
     pub(super) fn refusal(self, limit: u64) -> Option<String> {
-        let most = limit / 100 * MOST_PERCENT;
+        let most = store::most(limit);
         let total = self.total();
         if total <= most {
             return None;

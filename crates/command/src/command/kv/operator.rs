@@ -133,7 +133,7 @@ fn refusal(arguments: &Operate, why: &Unanswered) -> Failure {
     Failure::no_answer(format!("{address}: {why}{remedy}"))
 }
 
-/// Prints the sums of all shards: a line for each figure that is not zero.
+/// Prints the sums of all shards: a line for each figure that is not zero; and what became of --pin-irq.
 fn figures(document: &Value) -> String {
     let mut lines = String::new();
     let mut line = |name: &str, value: &Value| {
@@ -157,5 +157,17 @@ fn figures(document: &Value) -> String {
     ] {
         line(label, &document[part][name]);
     }
+    if let Some(pinned) = document.get("pin_irq") {
+        lines.push_str(&format!("{:<24} {}\n", "--pin-irq", pinned_in_words(pinned)));
+    }
     lines
+}
+
+/// Says which CPUs serve interrupts for a server, or why none does.
+fn pinned_in_words(pinned: &Value) -> String {
+    let text = |name: &str| pinned[name].as_str().unwrap_or_default();
+    match pinned["pinned"] == true {
+        true => format!("CPU {} serves the interrupts", text("cpus")),
+        false => format!("no effect: {}", text("why")),
+    }
 }

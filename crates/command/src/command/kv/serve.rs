@@ -11,10 +11,12 @@ use kv::{Durability, OpenError, Store};
 use kvserver::bounds::{MOST_SESSIONS, MOST_SHARDS};
 use kvserver::server::{self, Server};
 use measure::quantity::Bytes;
-use measure::{Instant, Nanos};
+use measure::{Instant, Nanos, store};
 use net::{Epoll, Files, Timer, clock, cores, process};
 
 use console::output::{self, Exit, Failure};
+
+use crate::command::interrupts;
 
 use super::folder::Folder;
 use super::journal::{self, Journal};
@@ -27,12 +29,6 @@ mod tests;
 pub(super) const PORT: u16 = 7720;
 /// The seed of the hash of keys, which clients are told.
 const SEED: u64 = 0;
-const BUCKET_BYTES: u64 = 64;
-/// The bytes of the log for which there is a bucket.
-const BYTES_OF_A_BUCKET: u64 = 256;
-const FEWEST_BUCKETS: u64 = 4096;
-/// The most memory that is chosen for a log without --memory.
-const MOST_BY_DEFAULT: u64 = 16 << 30;
 /// The longest token.
 const MOST_TOKEN_BYTES: u64 = 1 << 20;
 /// The time between two looks at the signals.
@@ -94,6 +90,8 @@ pub(crate) struct Serve {
     /// A file with the token that clients must know
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    #[command(flatten)]
+    interrupts: interrupts::Options,
     /// The folder of the logs
     #[arg(long, value_name = "DIR", default_value = "logs")]
     logs: PathBuf,
@@ -124,13 +122,8 @@ impl FromStr for Address {
     }
 }
 
-/// Reads a number of buckets: `M` is 2^20, as everywhere in the original.
 fn buckets(text: &str) -> Result<u64, String> {
-    let units = [("k", 10), ("K", 10), ("M", 20), ("G", 30)];
-    let split = units.iter().find_map(|(unit, bits)| Some((text.strip_suffix(unit)?, *bits)));
-    let (digits, bits) = split.unwrap_or((text, 0));
-    let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << bits));
-    let number = number.filter(|number| (1..=1 << 40).contains(number));
+    let number = store::read_buckets(text);
     number.ok_or_else(|| format!("`{text}` is not a valid number of buckets; write 4096 or 128M"))
 }
 
@@ -147,10 +140,15 @@ pub(crate) fn serve(arguments: &Serve) -> Result<Exit, Failure> {
     let stop = console::signals::interrupted();
     process::raise_open_files();
     let limit = memory::limit();
+    // Before anything counts the CPUs or starts a thread.
+    let pinning = interrupts::pin(arguments.interrupts, &[arguments.ip.0.ip()])?;
     let sizes = Sizes::choose(arguments, limit)?;
     let name = format!("server{}.log", arguments.id);
     let mut journal = Journal::create(&arguments.logs, "server", &name)?;
     journal.info("server", &sizes.told(arguments));
+    if let Some(pinning) = &pinning {
+        journal.info("server", &pinning.told());
+    }
     for warning in warnings(arguments, &sizes, token.is_some()) {
         output::error(&format!("warning: {warning}"));
     }
@@ -165,6 +163,7 @@ pub(crate) fn serve(arguments: &Serve) -> Result<Exit, Failure> {
         seed: SEED,
         token,
         folder: folder.as_ref().map(|folder| folder.path().to_owned()),
+        pinned: pinning.as_ref().map(|pinning| pinning.document().to_string()),
     };
     let server = Server::start(options, store.clone()).map_err(|error| {
         Failure::question(format!(
@@ -284,16 +283,14 @@ impl Sizes {
     fn choose(arguments: &Serve, limit: Option<u64>) -> Result<Sizes, Failure> {
         let cpus = cores::allowed().len().max(1);
         let shards = arguments.threads.map_or(cpus, usize::from);
-        let share = limit.map_or(MOST_BY_DEFAULT, |limit| limit / 10 * 4);
         // A log that is all in memory cannot be compacted.
         let of_log = arguments.log_limit.map_or(u64::MAX, |limit| limit.0 / 2);
-        let chosen = share.min(MOST_BY_DEFAULT).min(of_log);
+        let chosen = store::log_by_default(limit).min(of_log);
         let memory = arguments.memory.map_or(chosen, |memory| memory.0);
-        let wanted = arguments.buckets.unwrap_or(memory / BYTES_OF_A_BUCKET);
-        let buckets = wanted.max(FEWEST_BUCKETS).next_power_of_two();
+        let buckets = store::buckets(arguments.buckets, memory);
         let sizes = Sizes { shards, buckets, memory };
-        let sum =
-            Sum { index: buckets * BUCKET_BYTES, log: memory, connections: server::memory(shards) };
+        let index = buckets * store::BUCKET_BYTES;
+        let sum = Sum { index, log: memory, connections: server::memory(shards) };
         match limit.and_then(|limit| sum.refusal(limit)) {
             Some(refusal) => Err(Failure::question(refusal)),
             None => Ok(sizes),

@@ -1,6 +1,7 @@
 //! `benchwright ycsb bench`: the client of the key-value store, with the flags and the log of the original's
 //! script.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
@@ -18,6 +19,7 @@ use ycsb::workload::Part;
 
 use console::output::{self, Exit, Failure};
 
+use crate::command::interrupts::{self, Pinning};
 use crate::command::kv::journal::Journal;
 use crate::command::kv::serve::{Address, read_token};
 
@@ -88,6 +90,8 @@ pub(crate) struct Bench {
     /// A file with the token of the servers
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    #[command(flatten)]
+    interrupts: interrupts::Options,
     /// Print one document
     #[arg(long)]
     json: bool,
@@ -147,8 +151,13 @@ pub(crate) fn bench(arguments: &Bench) -> Result<Exit, Failure> {
     let files = arguments.files()?;
     let stop = console::signals::interrupted();
     process::raise_open_files();
+    // Before anything counts the CPUs or starts a thread.
+    let pinning = interrupts::pin(arguments.interrupts, &arguments.addresses())?;
     let mut journal = Journal::create(&arguments.logs, "client", "ycsb.log")?;
     journal.info("client", &arguments.told(&files));
+    if let Some(pinning) = &pinning {
+        journal.info("client", &pinning.told());
+    }
     journal.info("client", &files.told());
     let load = arguments.load(token.map(|token| Token::new(&token)), files.read()?);
     let refuse = |why: &NotMeasured| explain(why, arguments);
@@ -172,7 +181,7 @@ pub(crate) fn bench(arguments: &Bench) -> Result<Exit, Failure> {
     }
     let phases = [("fill", &fill), ("run", &run)];
     match arguments.json {
-        true => output::result(&format!("{}\n", document(&phases)))?,
+        true => output::result(&format!("{}\n", document(&phases, pinning.as_ref())))?,
         false => output::result(&text(&phases))?,
     }
     let unwritten = fill.as_ref().map_or(0, |fill| fill.unwritten);
@@ -194,6 +203,10 @@ pub(crate) fn bench(arguments: &Bench) -> Result<Exit, Failure> {
 }
 
 impl Bench {
+    fn addresses(&self) -> Vec<IpAddr> {
+        self.servers.iter().map(|server| server.0.ip()).collect()
+    }
+
     /// Looks at the files that the phases need.
     fn files(&self) -> Result<Files, Failure> {
         let runs = self.phase != Phase::Fill;
@@ -307,7 +320,7 @@ fn text(phases: &[(&str, &Option<Figures>)]) -> String {
     text
 }
 
-fn document(phases: &[(&str, &Option<Figures>)]) -> Value {
+fn document(phases: &[(&str, &Option<Figures>)], pinning: Option<&Pinning>) -> Value {
     let mut document = json!({"schema": "benchwright.ycsb-bench/1"});
     for (name, figures) in phases {
         let Some(figures) = figures else { continue };
@@ -325,6 +338,9 @@ fn document(phases: &[(&str, &Option<Figures>)]) -> Value {
         if *name == "fill" {
             document[name]["unwritten"] = figures.unwritten.into();
         }
+    }
+    if let Some(pinning) = pinning {
+        document["pin_irq"] = pinning.document();
     }
     document
 }

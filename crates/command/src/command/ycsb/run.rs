@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use console::output::{self as printed, Exit, Failure, Stream as Standard};
 use generator::ycsb::client::Done;
 use lab::host;
-use measure::Instant;
+use measure::{Instant, Nanos};
 use net::clock;
 use results::regular;
 use ycsb::basic::{self, Basic};
@@ -155,7 +155,8 @@ pub(super) fn run(phase: Phase, arguments: &Run) -> Result<Exit, Failure> {
     let done = match binding {
         Binding::Basic => {
             let ran = basic(&prepared, &stop)?;
-            Done { ran, is_overloaded: false, unfinished: 0, retried: 0, why: None }
+            let late = Nanos::ZERO;
+            Done { ran, is_overloaded: false, unfinished: 0, late, retried: 0, why: None }
         }
         Binding::Kv => servers::kv(&prepared, &stop)?,
         Binding::Redis => servers::redis(&prepared, &stop)?,

@@ -100,7 +100,7 @@ fn run(
         printed::error(&format!("warning: the first failure that has a reason: {why}"));
     }
     let has_target = settings.target.is_some();
-    let is_late = has_target && !done.ran.is_interrupted && done.unfinished != 0;
+    let is_late = has_target && !done.ran.is_interrupted && Nanos::ZERO < done.late;
     let unfinished = counted(done.unfinished);
     match () {
         () if done.is_overloaded => printed::error(
@@ -108,8 +108,9 @@ fn run(
              or more threads",
         ),
         () if is_late => printed::error(&format!(
-            "warning: {unfinished} operations were due and had not ended with the run: the target is too \
-             high; use a lower one, or more threads"
+            "warning: {unfinished} operations were due and had not ended with the run, which was {} late: \
+             the target is too high; use a lower one, or more threads",
+            done.late
         )),
         () if done.unfinished != 0 => printed::error(&format!(
             "warning: {unfinished} operations were outstanding at the end; they are not counted"

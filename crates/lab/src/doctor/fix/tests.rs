@@ -134,12 +134,16 @@ fn everything_that_disturbs_is_changed_and_put_back() {
         proc/sys/net/core/somaxconn: 128 → 4096
         proc/irq/24/smp_affinity_list: 0-3 → 3"#]]
     .assert_eq(&listed.join("\n"));
-    let Applied { done, refused } = apply(root, &all, &mut Real).unwrap();
+    let Applied { done, refused } = apply(Place::fixed(root), &all, &mut Real).unwrap();
     assert_eq!((done, refused), (all, Vec::new()));
     assert_eq!(changes_of(root), [], "nothing is left to change");
-    assert_eq!(restore(root, &mut Real).unwrap().len(), 10);
+    assert_eq!(restore(Place::fixed(root), &mut Real).unwrap().len(), 10);
     assert_eq!(content(root), found);
-    assert_eq!(restore(root, &mut Real).unwrap(), [], "a second time there is nothing to do");
+    assert_eq!(
+        restore(Place::fixed(root), &mut Real).unwrap(),
+        [],
+        "a second time there is nothing to do"
+    );
 }
 
 #[test]
@@ -150,8 +154,9 @@ fn a_kill_before_any_step_of_a_fix_is_put_right_by_a_restore() {
         let root = folder.path();
         let found = content(root);
         let all = changes_of(root);
-        let ended = until_killed(steps, |disk| drop(apply(root, &all, disk).unwrap()));
-        restore(root, &mut Real).unwrap();
+        let ended =
+            until_killed(steps, |disk| drop(apply(Place::fixed(root), &all, disk).unwrap()));
+        restore(Place::fixed(root), &mut Real).unwrap();
         assert_eq!(content(root), found, "killed before step {steps}");
         if ended {
             break;
@@ -167,9 +172,9 @@ fn a_kill_before_any_step_of_a_restore_is_put_right_by_the_next() {
         let folder = machine();
         let root = folder.path();
         let found = content(root);
-        apply(root, &changes_of(root), &mut Real).unwrap();
-        until_killed(steps, |disk| drop(restore(root, disk).unwrap()));
-        restore(root, &mut Real).unwrap();
+        apply(Place::fixed(root), &changes_of(root), &mut Real).unwrap();
+        until_killed(steps, |disk| drop(restore(Place::fixed(root), disk).unwrap()));
+        restore(Place::fixed(root), &mut Real).unwrap();
         assert_eq!(content(root), found, "killed before step {steps}");
     }
 }
@@ -180,9 +185,9 @@ fn a_fix_after_a_killed_one_keeps_the_first_values() {
     let root = folder.path();
     let found = content(root);
     let all = changes_of(root);
-    assert!(!until_killed(23, |disk| drop(apply(root, &all, disk).unwrap())));
-    apply(root, &changes_of(root), &mut Real).unwrap();
-    restore(root, &mut Real).unwrap();
+    assert!(!until_killed(23, |disk| drop(apply(Place::fixed(root), &all, disk).unwrap())));
+    apply(Place::fixed(root), &changes_of(root), &mut Real).unwrap();
+    restore(Place::fixed(root), &mut Real).unwrap();
     assert_eq!(content(root), found);
 }
 
@@ -190,11 +195,11 @@ fn a_fix_after_a_killed_one_keeps_the_first_values() {
 fn a_state_file_of_an_earlier_boot_is_not_put_back() {
     let folder = machine();
     let root = folder.path();
-    apply(root, &changes_of(root), &mut Real).unwrap();
+    apply(Place::fixed(root), &changes_of(root), &mut Real).unwrap();
     fs::write(root.join("proc/sys/kernel/random/boot_id"), "b-2\n").unwrap();
     let found = content(root);
-    assert_eq!(restore(root, &mut Real).unwrap(), []);
-    assert!(!state_file(root).exists());
+    assert_eq!(restore(Place::fixed(root), &mut Real).unwrap(), []);
+    assert!(!Place::fixed(root).state_file().exists());
     assert_eq!(content(root).len() + 1, found.len(), "only the state file is gone");
 }
 
@@ -221,9 +226,10 @@ fn a_refused_setting_is_reported_and_the_others_are_changed() {
     let folder = machine();
     let root = folder.path();
     let found = content(root);
-    let Applied { done, refused } = apply(root, &changes_of(root), &mut Refusing).unwrap();
+    let Applied { done, refused } =
+        apply(Place::fixed(root), &changes_of(root), &mut Refusing).unwrap();
     assert_eq!((done.len(), refused.len()), (9, 1));
     // What was refused stands as it was: nothing is written to it.
-    restore(root, &mut Refusing).unwrap();
+    restore(Place::fixed(root), &mut Refusing).unwrap();
     assert_eq!(content(root), found);
 }

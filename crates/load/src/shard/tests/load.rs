@@ -75,6 +75,7 @@ pub(super) const LIMITS: Limits = Limits {
     connect_timeout: Nanos::from_millis(300),
     open_gap: Nanos::ZERO,
     keep_alive: None,
+    leaves_backlog: false,
 };
 
 impl Default for Load {

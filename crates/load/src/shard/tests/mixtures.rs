@@ -44,6 +44,7 @@ fn mixture(seed: u64) -> Load {
             connect_timeout: Nanos::from_millis(1 + below(300)),
             open_gap: Nanos::from_micros(below(2) * 100),
             keep_alive: [None, None, Some(1), Some(1 + below(5) as u32)][below(4) as usize],
+            leaves_backlog: below(4) == 0,
         },
         pace: if open {
             Pace::Open { rate, distribution, sharing }

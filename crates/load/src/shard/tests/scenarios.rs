@@ -476,6 +476,26 @@ fn a_full_backlog_ends_the_load_on_its_shard_and_loses_nothing() {
     assert_eq!(count(&run, Outcome::Unfinished), 54);
 }
 
+#[test]
+fn a_backlog_may_be_left_at_the_end_and_what_was_sent_has_its_drain() {
+    // Two connections carry 28 of 1,000 requests per second.
+    let load = |leaves_backlog| Load {
+        limits: Limits { leaves_backlog, ..LIMITS },
+        connections: 2,
+        drain: MS * 500,
+        ..with(every(1, Conduct::Late(MS * 70)))
+    };
+    let (left, drained) = (load(true).run(), load(false).run());
+    let length = Load::default().length;
+    // The last ones were sent just before the end.
+    let end = left.ended[0].0 - START;
+    assert!(length + MS * 20 < end && end <= length + MS * 80, "{end}");
+    assert_eq!(drained.ended[0].0 - START, length + MS * 500);
+    let never_sent = left.witness.with(Outcome::Unfinished).filter(|done| done.start.is_none());
+    assert_eq!(never_sent.count(), count(&left, Outcome::Unfinished));
+    assert_eq!(left.witness.completions.len(), 1_000);
+}
+
 mod canaries {
     //! Tests of the checks: each of these breaks a rule, which must be detected.
 

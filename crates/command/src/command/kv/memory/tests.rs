@@ -3,12 +3,6 @@ use expect_test::expect;
 use super::*;
 
 #[test]
-fn the_memory_of_a_machine_is_read() {
-    assert_eq!(total("MemTotal:       24684812 kB\nMemFree: 1 kB\n"), Some(24_684_812 * 1024));
-    assert_eq!(total("MemFree: 1 kB\n"), None);
-}
-
-#[test]
 fn a_sum_that_is_too_large_is_refused_with_its_parts() {
     let sum = Sum { index: 8 << 30, log: 16 << 30, connections: 200 << 20 };
     assert_eq!(sum.refusal(32 << 30), None);

@@ -15,3 +15,16 @@ fn figures_that_are_zero_have_no_line() {
     "#]]
     .assert_eq(&figures(&document));
 }
+
+#[test]
+fn what_became_of_pinned_interrupts_is_shown() {
+    let shown = |pinned| figures(&json!({"total": {}, "pin_irq": pinned}));
+    expect![[r#"
+        --pin-irq                CPU 6-7 serves the interrupts
+    "#]]
+    .assert_eq(&shown(json!({"pinned": true, "cpus": "6-7"})));
+    expect![[r#"
+        --pin-irq                no effect: loopback has no interrupts
+    "#]]
+    .assert_eq(&shown(json!({"pinned": false, "why": "loopback has no interrupts"})));
+}

@@ -106,5 +106,5 @@ fn figures_are_printed_as_text_and_as_a_document() {
     "#]]
     .assert_eq(&text(&phases));
     expect![[r#"{"schema":"benchwright.ycsb-bench/1","run":{"operations":30000000,"ok":30000100,"failed":2,"batches_sent_again":3,"window_ns":10000000000,"operations_per_s":3000000.0,"batch_p50_ns":250000,"batch_p99_ns":900500,"interrupted":false}}"#]]
-        .assert_eq(&document(&phases).to_string());
+        .assert_eq(&document(&phases, None).to_string());
 }

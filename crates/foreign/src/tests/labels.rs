@@ -1,0 +1,90 @@
+//! The figures by what a tool calls its requests.
+
+use measure::Quantile;
+use results::foreign::OfLabel;
+
+use super::*;
+
+fn labels(foreign: &Foreign) -> String {
+    let line = |(name, of): (&String, &OfLabel)| {
+        let time = |level| of.times.as_ref().and_then(|times| times.quantile_ns(level));
+        let (p50, p99) = (time(Quantile::P50), time(Quantile::P99));
+        let [requests, failed, p50, p99] = [of.requests, of.failed, p50, p99]
+            .map(|n| n.map_or("–".to_owned(), |n| n.to_string()));
+        format!("  {name}: {requests} requests, {failed} failed, p50 {p50}, p99 {p99}\n")
+    };
+    foreign.facts.labels.iter().map(line).collect()
+}
+
+#[test]
+fn requests_are_told_apart_by_their_labels() {
+    let mut text = String::new();
+    for (format, sample, asked) in samples() {
+        let foreign = read_bytes(sample.as_bytes(), &asked).unwrap();
+        if !foreign.facts.labels.is_empty() {
+            text += &format!("{format}\n{}", labels(&foreign));
+        }
+    }
+    expect![[r#"
+        k6-json
+          http://127.0.0.1/: 1 requests, 0 failed, p50 9756671, p99 9756671
+        locust
+          GET /a: 900 requests, 0 failed, p50 12000000, p99 140000000
+        jmeter
+          home: 2 requests, 1 failed, p50 21004287, p99 2000683007
+          home, again: 1 requests, 1 failed, p50 35028991, p99 35028991
+        gatling
+          cart: 1 requests, 1 failed, p50 35028991, p99 35028991
+          home: 1 requests, 0 failed, p50 21004287, p99 21004287
+          older: 1 requests, 0 failed, p50 4001791, p99 4001791
+    "#]]
+    .assert_eq(&text);
+}
+
+#[test]
+fn a_request_of_k6_is_called_after_its_group_or_its_name() {
+    let line = |tags: &str| {
+        format!(
+            "{{\"metric\":\"http_req_duration\",\"type\":\"Point\",\"data\":{{\"time\":\"2026-11-24T10:12:00Z\",\
+             \"value\":2,\"tags\":{{\"status\":\"200\",{tags}}}}}}}\n"
+        )
+    };
+    let lines = [
+        line(r#""group":"::checkout::pay","name":"http://127.0.0.1/pay""#),
+        line(r#""group":"","name":"items""#),
+        line(r#""name":"items""#),
+        line(r#""name":"a\u001b[2Jb""#),
+    ];
+    let foreign = read_text(&lines.concat()).unwrap();
+    expect![[r#"
+          a[2Jb: 1 requests, 0 failed, p50 2000895, p99 2000895
+          checkout::pay: 1 requests, 0 failed, p50 2000895, p99 2000895
+          items: 2 requests, 0 failed, p50 2000895, p99 2000895
+    "#]]
+    .assert_eq(&labels(&foreign));
+}
+
+#[test]
+fn labels_beyond_a_number_are_one() {
+    let mut text = "timeStamp,elapsed,label,success\n".to_owned();
+    for number in 0..1_000 {
+        let _ = writeln!(text, "{},5,label {number:04},true", 1_764_000_000_000_u64 + number);
+    }
+    let labels = read_text(&text).unwrap().facts.labels;
+    assert_eq!((labels.len(), labels["others"].requests), (51, Some(950)));
+}
+
+#[test]
+fn parts_of_a_load_have_their_labels_together() {
+    let part = |label: &str, ms: u32| {
+        let row = format!("1764000000000,{ms},{label},false\n1764000000900,{ms},all,true\n");
+        read_text(&format!("timeStamp,elapsed,label,success\n{row}")).unwrap()
+    };
+    let whole = merged(&[part("a", 2), part("b", 4)]).unwrap();
+    expect![[r#"
+          a: 1 requests, 1 failed, p50 2000895, p99 2000895
+          all: 2 requests, 0 failed, p50 2000895, p99 4001791
+          b: 1 requests, 1 failed, p50 4001791, p99 4001791
+    "#]]
+    .assert_eq(&labels(&whole));
+}

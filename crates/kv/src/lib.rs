@@ -51,6 +51,8 @@ mod hash;
 mod index;
 mod log;
 mod memory;
+#[cfg(all(test, shuttle))]
+mod model;
 mod op;
 mod options;
 mod prefetch;

@@ -25,8 +25,6 @@ use self::waiting::{Reason, Waiting};
 mod cold;
 mod compactor;
 mod group;
-#[cfg(all(test, shuttle))]
-pub(crate) mod model;
 mod scan;
 #[cfg(all(test, not(shuttle)))]
 mod tests;
@@ -218,6 +216,11 @@ impl Session {
         let outcome = self.one(op, &mut value);
         self.unused = value;
         outcome
+    }
+
+    #[cfg(all(test, shuttle))]
+    pub(crate) fn execute(&mut self, op: &Op<'_>, value: &mut Vec<u8>) -> Outcome {
+        self.one(op, value)
     }
 
     fn one(&mut self, op: &Op<'_>, value: &mut Vec<u8>) -> Outcome {

@@ -70,7 +70,7 @@ fn a_question_becomes_an_experiment_with_comments() {
     assert_eq!(resolved.spec.slo.len(), 2);
     assert_eq!(variables, []);
     expect![
-        "usually 18 trials of 5 s in 89.0 s, until the capacity is known with its bounds 2 % apart"
+        "usually 18 trials of 5 s in 93.9 s, until the capacity is known with its bounds 2 % apart"
     ]
     .assert_eq(&outlook);
     // The plan takes it, too.
@@ -171,12 +171,12 @@ fn a_short_time_makes_shorter_trials_and_then_a_coarser_answer() {
         })
         .into();
     expect![[r#"
-        20 s may be too short: even bounds 20 % apart usually take 11 trials of 3 s, 32.2 s; a search that has to end before knows only *at least* or *at most*
-        40 s may be too short: even bounds 20 % apart usually take 11 trials of 3 s, 32.2 s; a search that has to end before knows only *at least* or *at most*
-        in 1 min: usually 13 trials of 3 s in 39.3 s, until the capacity is known with its bounds 10 % apart; more time makes it finer
-        in 2 min: usually 18 trials of 3 s in 56.2 s, until the capacity is known with its bounds 2 % apart
-        in 5 min: usually 18 trials of 10 s in 2 min 33 s, until the capacity is known with its bounds 2 % apart
-        in 15 min: usually 18 trials of 10 s in 2 min 33 s, until the capacity is known with its bounds 2 % apart"#]].assert_eq(&chosen.join("\n"));
+        20 s may be too short: even bounds 20 % apart usually take 11 trials of 3 s, 35.2 s; a search that has to end before knows only *at least* or *at most*
+        40 s may be too short: even bounds 20 % apart usually take 11 trials of 3 s, 35.2 s; a search that has to end before knows only *at least* or *at most*
+        in 1 min: usually 11 trials of 3 s in 35.2 s, until the capacity is known with its bounds 20 % apart; more time makes it finer
+        in 2 min: usually 18 trials of 3 s in 61.1 s, until the capacity is known with its bounds 2 % apart
+        in 5 min: usually 18 trials of 10 s in 2 min 37 s, until the capacity is known with its bounds 2 % apart
+        in 15 min: usually 18 trials of 10 s in 2 min 37 s, until the capacity is known with its bounds 2 % apart"#]].assert_eq(&chosen.join("\n"));
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! Sessions that change one key while ReadOnly moves and checkpoints make their cuts, in many
 //! interleavings: `RUSTFLAGS="--cfg shuttle" cargo test -p kv model`.
 
-use std::cell::Cell;
 use std::collections::HashSet;
 use std::panic::catch_unwind;
 
 use shuttle::sync::{Arc, Mutex};
 use shuttle::thread;
 
+use crate::apply::COPIES_AT_ONCE;
 use crate::shared::Action;
 use crate::storage::Nowhere;
 use crate::{Completions, Op, Outcome, Session, Status, Store};
@@ -19,16 +19,6 @@ fn interleavings() -> usize {
 }
 
 const KEY: &[u8] = b"key";
-
-thread_local! {
-    static COPIES_AT_ONCE: Cell<bool> = const { Cell::new(false) };
-}
-
-/// The canary: a store that copies records which others may still change. All threads of a test are in
-/// one of the system's.
-pub(crate) fn copies_at_once() -> bool {
-    COPIES_AT_ONCE.get()
-}
 
 /// An operation, its result, and the times between which it has happened.
 #[derive(Clone, Debug)]
@@ -114,7 +104,7 @@ fn tick(history: &Mutex<History>) -> usize {
 fn end_of(session: &mut Session, what: What) -> (Status, Vec<u8>) {
     let (mut found, given) =
         (Vec::new(), if let What::Upsert(n) = what { value(n) } else { Vec::new() });
-    match session.one(&what.op(&given), &mut found) {
+    match session.execute(&what.op(&given), &mut found) {
         Outcome::Done(status) => (status, found),
         Outcome::Pending(_) => {
             let mut completions = Completions::new(1 << 10);

@@ -1,6 +1,7 @@
 //! The load of `benchwright ycsb bench`: a closed loop of batches against key-value servers.
 
 pub mod client;
+pub mod token;
 
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -168,7 +169,8 @@ impl Bench {
         let workload = scans(self.keys.count(), self.transactions, self.distribution, self.client);
         let streams = client::Streams::run(&workload, self.seed, pools.len());
         let terms = vec![terms; pools.len()];
-        let drivers = client::of_kv(&pools, &streams, kv::Keys::Integers, &terms);
+        let drivers =
+            client::of_kv(&pools, &streams, kv::Keys::Integers, &terms, self.token.as_ref());
         let measurement = self.measure(pools, 1, drivers, self.seconds, stop)?;
         let (mut operations, mut ok, mut failed) = (0, 0, 0);
         for part in &measurement.parts {

@@ -118,17 +118,72 @@ fn a_server_with_a_token_answers_whoever_knows_it() {
     let refused = store.stats(&[]);
     assert_eq!(refused.code, 3);
     assert!(refused.stderr.contains("give it with --token-file"), "{}", refused.stderr);
-    let bench = |arguments: &[&str]| {
+    let bench = |phase: &str, arguments: &[&str]| {
         let mut command = store.scratch.benchwright();
-        command.args(["ycsb", "bench", "--servers", store.address(), "--phase", "fill"]);
+        command.args(["ycsb", "bench", "--servers", store.address(), "--phase", phase]);
         run_while(command.args(["--keys", "1000"]).args(arguments), |_| {})
     };
-    let filled = bench(&["--token-file", token]);
+    let filled = bench("fill", &["--token-file", token]);
     assert_eq!(filled.code, 0, "{}", filled.stderr);
-    let refused = bench(&[]);
+    // Scans have a driver of their own.
+    let scanned = bench("run", &["--token-file", token, "--mix", "e", "--seconds", "1"]);
+    assert_eq!(scanned.code, 0, "{}", scanned.stderr);
+    let refused = bench("fill", &[]);
     assert_eq!(refused.code, 3);
     assert!(refused.stderr.contains("give it with --token-file"), "{}", refused.stderr);
     assert!(!store.log().contains("secret"));
+}
+
+#[test]
+fn loads_of_operations_prove_that_they_know_the_token() {
+    let scratch = Scratch::new();
+    scratch.file("token", "a long secret\n");
+    scratch.file("other", "another guess");
+    let server = scratch.path().join("token");
+    let store = Store::serve(&["--token-file", server.to_str().unwrap()]);
+    let given = |option: &str, file: &str| {
+        let file = scratch.path().join(file);
+        [option.to_owned(), format!("kv.tokenfile={}", file.display())]
+    };
+    let records = |words: &[&str], property: &str| {
+        let mut command = scratch.benchwright();
+        command.args(words);
+        for value in ["workload=site.ycsb.workloads.CoreWorkload", "recordcount=100"] {
+            command.args([property, value]);
+        }
+        command
+    };
+    let place = format!("kv.servers={}", store.address());
+    let load = || records(&["ycsb", "load", "kv", "-p", &place, "--json"], "-p");
+    let file = scratch.file("workload", "workload=site.ycsb.workloads.CoreWorkload\n");
+    let url = format!("kv://{}", store.address());
+    let words = ["load", &url, "--closed", "-c", "1", "--duration", "200ms", "--json", "--no-tui"];
+    let operations = || {
+        let mut command = records(&words, "--ycsb-property");
+        command.arg("--ycsb").arg(&file);
+        command
+    };
+    for (command, option) in
+        [(&load as &dyn Fn() -> Command, "-p"), (&operations, "--ycsb-property")]
+    {
+        let knows = run_while(command().args(given(option, "token")), |_| {});
+        assert!([0, 3].contains(&knows.code) && knows.stdout.contains('{'), "{}", knows.stderr);
+        let missing = run_while(&mut command(), |_| {});
+        let wrong = run_while(command().args(given(option, "other")), |_| {});
+        let absent = run_while(command().args(given(option, "nothing")), |_| {});
+        let remedies = [
+            (&missing, 3, format!("wants a token; give it with {option} kv.tokenfile=FILE")),
+            (&wrong, 3, format!("another token; write the server's into the file of {option}")),
+            (&absent, 2, "kv.tokenfile ".to_owned()),
+        ];
+        for (ran, code, words) in remedies {
+            assert!((ran.code, ran.stderr.contains(&words)) == (code, true), "{}", ran.stderr);
+        }
+        for ran in [&knows, &missing, &wrong, &absent] {
+            let shown = format!("{}{}", ran.stdout, ran.stderr);
+            assert!(!shown.contains("secret") && !shown.contains("guess"), "{shown}");
+        }
+    }
 }
 
 #[test]

@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use ::measure::Nanos;
 use net::Closed;
 use wire::kv::{
-    Body, Checksums, Code, Completion, Decoder, Frame, Hello, ReplyFixed, Status, Token as Secret,
-    VERSION, encode_hello, encode_prove, encode_request_fixed,
+    Body, Checksums, Code, Completion, Decoder, Frame, Greeted, Hello, ReplyFixed, Status,
+    Token as Secret, VERSION, encode_hello, encode_request_fixed,
 };
 
 use super::{
@@ -22,6 +22,10 @@ pub mod shared;
 
 #[cfg(test)]
 mod tests;
+
+/// The reason why a connection without a token is not ready. The reason of one whose token is wrong is that of
+/// `Code::Denied`.
+pub const WANTS_TOKEN: &str = "the server wants a token";
 
 /// The operations of a batch, in columns.
 #[derive(Debug, Default)]
@@ -337,12 +341,12 @@ impl<W: KvWorkload> Kv<W> {
         let Line { is_ready, view, sent, .. } = &mut self.line;
         match &frame.body {
             Body::Welcome(welcome) if !*is_ready => {
-                if welcome.wants_proof {
-                    let Some(secret) = &self.secret else {
-                        return Err(Next::Fail(Outcome::Connect, "the server wants a token"));
-                    };
-                    encode_prove(&secret.proof(&welcome.nonce), &mut reports.wire);
-                    return Ok(Next::Greeting(None));
+                match welcome.answer(self.secret.as_ref(), &mut reports.wire) {
+                    Greeted::Ready => {}
+                    Greeted::Proving => return Ok(Next::Greeting(None)),
+                    Greeted::WantsToken => {
+                        return Err(Next::Fail(Outcome::Connect, WANTS_TOKEN));
+                    }
                 }
                 (*is_ready, *view) = (true, frame.header.view);
                 let welcomed = self.line.welcomed(welcome.session, welcome.executed);

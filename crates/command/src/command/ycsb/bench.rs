@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use clap::{Args, ValueEnum};
-use generator::ycsb::{Bench as Load, Figures, NotMeasured};
+use generator::ycsb::{Bench as Load, Figures, NotMeasured, token};
 use load::shard::Unopened;
 use measure::quantity::{Bytes, whole_count};
 use measure::{Nanos, quantity};
@@ -159,7 +159,7 @@ pub(crate) fn bench(arguments: &Bench) -> Result<Exit, Failure> {
         journal.info("client", &pinning.told());
     }
     journal.info("client", &files.told());
-    let load = arguments.load(token.map(|token| Token::new(&token)), files.read()?);
+    let load = arguments.load(token, files.read()?);
     let refuse = |why: &NotMeasured| explain(why, arguments);
     let (mut fill, mut run) = (None, None);
     if arguments.phase != Phase::Run {
@@ -351,10 +351,9 @@ fn explain(why: &NotMeasured, arguments: &Bench) -> Failure {
             let address = arguments.servers[*target].0;
             let why = match why {
                 Some(Unopened::By(Closed::Refused)) => "nobody listens there",
-                Some(Unopened::Unprepared("the server wants a token")) => {
-                    "it wants a token; give it with --token-file"
+                Some(Unopened::Unprepared(why)) => {
+                    &token::refusal(why, "--token-file").unwrap_or_else(|| (*why).to_owned())
                 }
-                Some(Unopened::Unprepared(why)) => why,
                 _ => "there is no answer",
             };
             Failure::no_answer(format!(

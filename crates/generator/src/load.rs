@@ -34,7 +34,11 @@ use crate::target::{self, Finding, Target};
 use crate::tls::Securing;
 use crate::verdict::exit;
 use crate::workload::{Requested, Staffed, Workload};
+use crate::ycsb::token;
 use crate::{known, ports, secret, start, text};
+
+/// The option that names the file with the token of a key-value store.
+const TOKEN_FILE: &str = "--ycsb-property kv.tokenfile=FILE";
 
 /// Makes the load that the options ask for, or the self-test, and returns the exit code.
 pub fn load(arguments: &Load) -> Result<Exit, Failure> {
@@ -292,7 +296,9 @@ fn explain(failure: &NotMeasured, targets: &[Target], stop: &AtomicBool) -> Fail
                 Some(Unopened::By(Closed::Reset | Closed::ByPeer | Closed::WhileWriting)) => {
                     "it closes connections at once"
                 }
-                Some(Unopened::Unprepared(why)) => why,
+                Some(Unopened::Unprepared(why)) => {
+                    &token::refusal(why, TOKEN_FILE).unwrap_or_else(|| (*why).to_owned())
+                }
                 None => "no answer in time (--connect-timeout)",
             };
             let mut addresses: Vec<_> = endpoints.iter().map(|e| e.address.to_string()).collect();

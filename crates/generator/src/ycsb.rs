@@ -1,6 +1,7 @@
 //! The load of `benchwright ycsb bench`: a closed loop of batches against key-value servers.
 
 pub mod client;
+pub mod token;
 
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;

@@ -6,8 +6,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use wire::kv::{
-    Body, Checksums, Code, Decoder, Hello, Malformed, Token, VERSION, Verb, encode_hello,
-    encode_operate, encode_prove,
+    Body, Checksums, Code, Decoder, Greeted, Hello, Malformed, Token, VERSION, Verb, encode_hello,
+    encode_operate,
 };
 
 /// The longest time without a byte from the server.
@@ -50,7 +50,7 @@ impl fmt::Display for Unanswered {
 impl std::error::Error for Unanswered {}
 
 /// Asks a server, and returns the JSON document that it answers.
-pub fn ask(at: SocketAddr, verb: Verb, token: Option<&[u8]>) -> Result<String, Unanswered> {
+pub fn ask(at: SocketAddr, verb: Verb, token: Option<&Token>) -> Result<String, Unanswered> {
     let mut connection =
         TcpStream::connect_timeout(&at, LONGEST).map_err(Unanswered::Connection)?;
     let set = connection.set_read_timeout(Some(LONGEST));
@@ -77,11 +77,11 @@ pub fn ask(at: SocketAddr, verb: Verb, token: Option<&[u8]>) -> Result<String, U
         let mut bytes = &buffer[..count];
         while let Some(frame) = decoder.next(&mut bytes).map_err(Unanswered::NotAServer)? {
             match frame.body {
-                Body::Welcome(welcome) if welcome.wants_proof => {
-                    let token = token.ok_or(Unanswered::WantsToken)?;
-                    encode_prove(&Token::new(token).proof(&welcome.nonce), &mut out);
-                }
-                Body::Welcome(_) => encode_operate(verb, Checksums::On, &mut out),
+                Body::Welcome(welcome) => match welcome.answer(token, &mut out) {
+                    Greeted::Ready => encode_operate(verb, Checksums::On, &mut out),
+                    Greeted::Proving => {}
+                    Greeted::WantsToken => return Err(Unanswered::WantsToken),
+                },
                 Body::Report(text) => return Ok(text.to_owned()),
                 Body::Error(error) => {
                     return Err(Unanswered::Refused(error.code, error.text.to_owned()));

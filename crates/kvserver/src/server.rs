@@ -34,7 +34,7 @@ pub struct Options {
     /// The seed of the store's hash, which clients are told.
     pub seed: u64,
     /// The token that clients must know.
-    pub token: Option<Vec<u8>>,
+    pub token: Option<Token>,
     /// The folder of the store's files; `None` if it is in memory only.
     pub folder: Option<PathBuf>,
     /// A JSON object about the interrupts that were pinned for it, which its statistics repeat.
@@ -74,7 +74,7 @@ impl Server {
             seed,
             pinned,
             store,
-            token: token.as_deref().map(Token::new),
+            token,
             sessions: Sessions::default(),
             counts: (0..shards).map(|_| Default::default()).collect(),
             is_used: AtomicBool::new(is_used),

@@ -21,7 +21,9 @@ pub use code::{Code, Malformed};
 pub use decoder::Decoder;
 pub use fixed::{ReplyFixed, RequestFixed, encode_reply_fixed, encode_request_fixed};
 pub use frame::{Body, Frame};
-pub use greeting::{Hello, Owners, Range, Welcome, encode_hello, encode_prove, encode_welcome};
+pub use greeting::{
+    Greeted, Hello, Owners, Range, Welcome, encode_hello, encode_prove, encode_welcome,
+};
 pub use header::{Checksums, Header, Kind, Opening, reseal};
 pub use notice::{
     Durable, Error, Serials, Verb, encode_durable, encode_error, encode_operate, encode_report,

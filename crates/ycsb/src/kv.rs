@@ -19,8 +19,13 @@ use crate::workload::{Kind, Operation, Workload};
 mod tests;
 
 /// The properties of the binding.
-pub const PROPERTIES: &[Known] =
-    &[("kv.keys", "name"), ("kv.linger", "100us"), ("kv.rmw", "pair"), ("kv.servers", "")];
+pub const PROPERTIES: &[Known] = &[
+    ("kv.keys", "name"),
+    ("kv.linger", "100us"),
+    ("kv.rmw", "pair"),
+    ("kv.servers", ""),
+    ("kv.tokenfile", ""),
+];
 
 /// The bytes before the value of a field, which are its length.
 const LENGTH: usize = 2;
@@ -54,6 +59,12 @@ pub fn servers(properties: &Properties) -> Result<Vec<String>, Wrong> {
         return Err(Wrong::of("kv.servers", &value, why));
     }
     Ok(servers)
+}
+
+/// Returns the path of the file with the token of the servers, if the properties name one.
+pub fn token_file(properties: &Properties) -> Option<String> {
+    let path = properties.value(PROPERTIES, "kv.tokenfile").text;
+    Some(path.to_string()).filter(|path| !path.is_empty())
 }
 
 impl Settings {

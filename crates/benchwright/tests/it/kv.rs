@@ -132,6 +132,58 @@ fn a_server_with_a_token_answers_whoever_knows_it() {
 }
 
 #[test]
+fn loads_of_operations_prove_that_they_know_the_token() {
+    let scratch = Scratch::new();
+    scratch.file("token", "a long secret\n");
+    scratch.file("other", "another guess");
+    let server = scratch.path().join("token");
+    let store = Store::serve(&["--token-file", server.to_str().unwrap()]);
+    let given = |option: &str, file: &str| {
+        let file = scratch.path().join(file);
+        [option.to_owned(), format!("kv.tokenfile={}", file.display())]
+    };
+    let records = |words: &[&str], property: &str| {
+        let mut command = scratch.benchwright();
+        command.args(words);
+        for value in ["workload=site.ycsb.workloads.CoreWorkload", "recordcount=100"] {
+            command.args([property, value]);
+        }
+        command
+    };
+    let place = format!("kv.servers={}", store.address());
+    let load = || records(&["ycsb", "load", "kv", "-p", &place, "--json"], "-p");
+    let file = scratch.file("workload", "workload=site.ycsb.workloads.CoreWorkload\n");
+    let url = format!("kv://{}", store.address());
+    let words = ["load", &url, "--closed", "-c", "1", "--duration", "200ms", "--json", "--no-tui"];
+    let operations = || {
+        let mut command = records(&words, "--ycsb-property");
+        command.arg("--ycsb").arg(&file);
+        command
+    };
+    for (command, option) in
+        [(&load as &dyn Fn() -> Command, "-p"), (&operations, "--ycsb-property")]
+    {
+        let knows = run_while(command().args(given(option, "token")), |_| {});
+        assert!([0, 3].contains(&knows.code) && knows.stdout.contains('{'), "{}", knows.stderr);
+        let missing = run_while(&mut command(), |_| {});
+        let wrong = run_while(command().args(given(option, "other")), |_| {});
+        let absent = run_while(command().args(given(option, "nothing")), |_| {});
+        let remedies = [
+            (&missing, 3, format!("wants a token; give it with {option} kv.tokenfile=FILE")),
+            (&wrong, 3, format!("another token; write the server's into the file of {option}")),
+            (&absent, 2, "kv.tokenfile ".to_owned()),
+        ];
+        for (ran, code, words) in remedies {
+            assert!((ran.code, ran.stderr.contains(&words)) == (code, true), "{}", ran.stderr);
+        }
+        for ran in [&knows, &missing, &wrong, &absent] {
+            let shown = format!("{}{}", ran.stdout, ran.stderr);
+            assert!(!shown.contains("secret") && !shown.contains("guess"), "{shown}");
+        }
+    }
+}
+
+#[test]
 fn a_second_ctrl_c_ends_a_server_at_once() {
     let store = Store::serve(&[]);
     let Store { server, .. } = store;

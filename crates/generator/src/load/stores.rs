@@ -11,6 +11,7 @@ use load::driver::resp::{self, Login};
 use load::measurement::Plan;
 use results::secrets::without_plain;
 use results::{Secrets, regular};
+use wire::kv::Token;
 use wire::url::{self, Destination, Scheme, Url};
 use ycsb::binding;
 use ycsb::kv::{self, Settings};
@@ -25,6 +26,7 @@ use crate::secret;
 use crate::target::{self, Finding, Target};
 use crate::tls::Securing;
 use crate::ycsb::client::{Streams, has_twins, of_kv, of_redis};
+use crate::ycsb::token;
 
 #[cfg(test)]
 mod tests;
@@ -37,7 +39,7 @@ struct Asked {
 
 enum Store {
     Redis(Login),
-    Kv(Settings),
+    Kv(Settings, Option<Token>),
 }
 
 /// Makes the load of the workload in a file.
@@ -105,7 +107,12 @@ fn asked(arguments: &Load, file: &Path, target: &Target, login: Login) -> anyhow
     };
     let workload = Workload::new(&properties, part, lengths)?;
     let store = match target.scheme {
-        Scheme::Kv => Store::Kv(Settings::of(&properties, &workload)?),
+        Scheme::Kv => {
+            let file = kv::token_file(&properties);
+            let token = file.map(|file| token::read("kv.tokenfile", Path::new(&file)));
+            let token = token.transpose().map_err(Error::msg)?;
+            Store::Kv(Settings::of(&properties, &workload)?, token)
+        }
         _ => Store::Redis(login),
     };
     let mut warnings = properties.warnings(table);
@@ -243,12 +250,14 @@ impl Asked {
                 let terms = resp::Terms { pipeline, login: login.clone() };
                 of_redis(&plan.pools, &streams, &terms).into_iter().map(boxed).collect()
             }
-            Store::Kv(form) => {
+            Store::Kv(form, token) => {
                 let (outstanding, users, linger) = (pipeline, None, form.linger);
                 let servers = servers as u16;
                 let terms = shared::Terms { outstanding, users, linger, servers };
                 let terms = vec![terms; plan.pools.len()];
-                of_kv(&plan.pools, &streams, form.keys, &terms).into_iter().map(boxed).collect()
+                let token = token.as_ref();
+                let drivers = of_kv(&plan.pools, &streams, form.keys, &terms, token);
+                drivers.into_iter().map(boxed).collect()
             }
         }
     }

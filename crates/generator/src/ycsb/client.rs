@@ -16,6 +16,7 @@ use load::{Driver, Outcome};
 use measure::pace::{Distribution, Shape, Think};
 use measure::{Instant, Nanos, Rate};
 use net::{Endpoint, clock, cores};
+use wire::kv::Token;
 use ycsb::binding;
 use ycsb::drive::Ran;
 use ycsb::kv::{self, Keys, Kv};
@@ -49,6 +50,8 @@ pub enum Servers {
         /// The hash space is divided between them evenly, in this order.
         servers: Vec<Endpoint>,
         form: kv::Settings,
+        /// The token of the servers, if they want one.
+        token: Option<Token>,
     },
 }
 
@@ -88,7 +91,7 @@ pub fn run(
             let terms = resp::Terms { pipeline: 1, login: login.clone() };
             client.measure(&plan, of_redis(&plan.pools, &streams, &terms), stop, tell)
         }
-        Servers::Kv { servers, form } => {
+        Servers::Kv { servers, form, token } => {
             let of = plan.pools.len();
             let terms = (0..of).map(|shard| {
                 let outstanding = part(client.settings.threads as usize, shard, of);
@@ -96,7 +99,8 @@ pub fn run(
                 shared::Terms { outstanding, users, linger: form.linger, servers }
             });
             let terms: Vec<_> = terms.collect();
-            client.measure(&plan, of_kv(&plan.pools, &streams, form.keys, &terms), stop, tell)
+            let drivers = of_kv(&plan.pools, &streams, form.keys, &terms, token.as_ref());
+            client.measure(&plan, drivers, stop, tell)
         }
     }
 }
@@ -152,11 +156,12 @@ pub(crate) fn of_kv(
     streams: &Streams,
     keys: Keys,
     terms: &[shared::Terms],
+    token: Option<&Token>,
 ) -> Vec<shared::Shared<Kv>> {
     let driver = |((number, pool), terms): ((u32, &Pool), &shared::Terms)| {
         let stream = streams.stream(number);
         let binding = Kv::new(stream, keys, terms.servers, streams.stops_on_failure);
-        shared::Shared::new(pool.connections, *terms, binding)
+        shared::Shared::new(pool.connections, *terms, binding).with_token(token.cloned())
     };
     (0..).zip(pools).zip(terms).map(driver).collect()
 }

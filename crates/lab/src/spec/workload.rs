@@ -217,6 +217,8 @@ pub enum Given<'a> {
     Field(&'a str, &'a str),
     /// The value of a property, a name too.
     Property(&'a str, &'a str),
+    /// The value of a property that is the path of a file, as `File`, whose content nobody else may see.
+    Private(&'a str, &'a str),
     /// A text that may have variables.
     Name(&'a str),
     /// The path of a file, a name too; it is relative to the folder of the spec.
@@ -232,6 +234,7 @@ impl<'a> Given<'a> {
             Given::Text(text)
             | Given::Field(_, text)
             | Given::Property(_, text)
+            | Given::Private(_, text)
             | Given::Name(text)
             | Given::File(text) => Some(text),
             Given::Plain(_) => None,
@@ -240,7 +243,7 @@ impl<'a> Given<'a> {
 
     /// Returns true if a secret in it would be shown.
     pub fn is_name(&self) -> bool {
-        matches!(self, Given::Name(_) | Given::File(_) | Given::Property(..))
+        matches!(self, Given::Name(_) | Given::File(_) | Given::Property(..) | Given::Private(..))
     }
 }
 

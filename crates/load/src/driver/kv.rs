@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 
 use net::Closed;
 use wire::kv::{
-    Body, Checksums, Code, Decoder, Hello, ReplyFixed, Status, Token as Secret, VERSION,
-    encode_hello, encode_prove, encode_request_fixed,
+    Body, Checksums, Code, Decoder, Greeted, Hello, ReplyFixed, Status, Token as Secret, VERSION,
+    encode_hello, encode_request_fixed,
 };
 
 use super::{
@@ -20,6 +20,10 @@ pub mod shared;
 
 #[cfg(test)]
 mod tests;
+
+/// The reason why a connection without a token is not ready. The reason of one whose token is wrong is that of
+/// `Code::Denied`.
+pub const WANTS_TOKEN: &str = "the server wants a token";
 
 /// The operations of a batch, in columns.
 #[derive(Debug, Default)]
@@ -163,15 +167,17 @@ impl<W: KvWorkload> Driver for Kv<W> {
             };
             match frame.body {
                 Body::Welcome(welcome) if !*is_ready => {
-                    if welcome.wants_proof {
-                        let Some(secret) = secret else {
-                            return Ok(Next::Fail(Outcome::Connect, "the server wants a token"));
-                        };
-                        encode_prove(&secret.proof(&welcome.nonce), &mut reports.wire);
-                        continue;
+                    match welcome.answer(secret.as_ref(), &mut reports.wire) {
+                        Greeted::Ready => {
+                            (*is_ready, *view) = (true, frame.header.view);
+                            *next = welcome.executed + 1;
+                            state = Next::Ready(None);
+                        }
+                        Greeted::Proving => continue,
+                        Greeted::WantsToken => {
+                            return Ok(Next::Fail(Outcome::Connect, WANTS_TOKEN));
+                        }
                     }
-                    (*is_ready, *view, *next) = (true, frame.header.view, welcome.executed + 1);
-                    state = Next::Ready(None);
                 }
                 Body::ReplyFixed(reply) => {
                     if let Err(why) = answered(sent, frame.header.serial, reply, reports) {

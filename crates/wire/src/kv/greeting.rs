@@ -4,7 +4,7 @@ use super::bytes::{put_numbers, u16_at, u32_at, u64_at};
 use super::notice::Serials;
 use super::{
     Checksums, Code, HEADER_BYTES, Header, Kind, MOST_EXCEPTED, MOST_PIPELINE, Malformed, Opening,
-    SLICES,
+    SLICES, Token,
 };
 
 const HELLO_BYTES: usize = 24;
@@ -140,6 +140,31 @@ impl<'a> Welcome<'a> {
             owners: Owners::read(owners, HEADER_BYTES + WELCOME_BYTES)?,
             except: Serials::of(except),
         })
+    }
+}
+
+/// The step of a client after a WELCOME.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Greeted {
+    /// The client has its session.
+    Ready,
+    /// The proof was appended; another WELCOME follows.
+    Proving,
+    /// The server wants a proof, and the client has no token.
+    WantsToken,
+}
+
+impl Welcome<'_> {
+    /// Appends what a client with this token answers.
+    pub fn answer(&self, token: Option<&Token>, out: &mut Vec<u8>) -> Greeted {
+        match (self.wants_proof, token) {
+            (false, _) => Greeted::Ready,
+            (true, None) => Greeted::WantsToken,
+            (true, Some(token)) => {
+                encode_prove(&token.proof(&self.nonce), out);
+                Greeted::Proving
+            }
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use measure::Nanos;
 use measure::quantity::{Bytes, counted};
 use net::clock;
 use serde_json::Value;
-use wire::kv::{Code, Verb};
+use wire::kv::{Code, Token, Verb};
 
 use console::output::{self, Exit, Failure};
 
@@ -36,7 +36,7 @@ pub(crate) struct Operate {
 /// An operator, who may ask several times: a token file can be a pipe, which has its bytes once.
 struct Operator<'a> {
     arguments: &'a Operate,
-    token: Option<Vec<u8>>,
+    token: Option<Token>,
 }
 
 impl<'a> Operator<'a> {
@@ -47,7 +47,7 @@ impl<'a> Operator<'a> {
 
     /// Asks the server, and returns the document that it answers.
     fn ask(&self, verb: Verb) -> Result<(String, Value), Failure> {
-        let answer = ask(self.arguments.server.0, verb, self.token.as_deref());
+        let answer = ask(self.arguments.server.0, verb, self.token.as_ref());
         let text = answer.map_err(|why| refusal(self.arguments, &why))?;
         let document = serde_json::from_str(&text)
             .map_err(|error| Failure::no_answer(format!("the answer of the server: {error}")))?;

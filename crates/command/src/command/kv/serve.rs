@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Args, ValueEnum};
+use generator::ycsb::token;
 use kv::storage::{self, Nowhere};
 use kv::{Durability, OpenError, Store};
 use kvserver::bounds::{MOST_SESSIONS, MOST_SHARDS};
@@ -13,6 +14,7 @@ use kvserver::server::{self, Server};
 use measure::quantity::Bytes;
 use measure::{Instant, Nanos, store};
 use net::{Epoll, Files, Timer, clock, cores, process};
+use wire::kv::Token;
 
 use console::output::{self, Exit, Failure};
 
@@ -29,8 +31,6 @@ mod tests;
 pub(super) const PORT: u16 = 7720;
 /// The seed of the hash of keys, which clients are told.
 const SEED: u64 = 0;
-/// The longest token.
-const MOST_TOKEN_BYTES: u64 = 1 << 20;
 /// The time between two looks at the signals.
 const BETWEEN_LOOKS: Nanos = Nanos::from_millis(50);
 
@@ -50,9 +50,8 @@ pub(crate) struct Serve {
     /// The address to listen on; port 0 takes a free one. Loopback, so that no other machine can connect
     #[arg(long, value_name = "IP[:PORT]", default_value = "127.0.0.1")]
     ip: Address,
-    /// The id of this server among others: 1 to 65535
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    /// The id of this server among others: 1 to 65535, or #0 and so on, as the pods of a StatefulSet count
+    #[arg(long, value_name = "N|#N", default_value = "1", value_parser = id)]
     id: u16,
     /// The number of shards [default: the CPUs that this process may use]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MOST_SHARDS as i64))]
@@ -120,6 +119,15 @@ impl FromStr for Address {
             format!("`{text}` is not a valid address; write 10.0.0.30 or 10.0.0.30:{PORT}")
         })
     }
+}
+
+/// Reads an id; after a `#` it is counted from 0.
+fn id(text: &str) -> Result<u16, String> {
+    let number = match text.strip_prefix('#') {
+        Some(digits) => digits.parse::<u16>().ok().and_then(|number| number.checked_add(1)),
+        None => text.parse().ok().filter(|number| 0 < *number),
+    };
+    number.ok_or_else(|| format!("{text} is not in 1..=65535, nor in #0..=#65534"))
 }
 
 fn buckets(text: &str) -> Result<u64, String> {
@@ -330,18 +338,9 @@ fn warnings(arguments: &Serve, sizes: &Sizes, has_token: bool) -> Vec<String> {
     warnings
 }
 
-/// Reads a token, without the line break at its end.
-pub(crate) fn read_token(path: &Path) -> Result<Vec<u8>, Failure> {
-    let refuse = |why: String| Failure::question(format!("--token-file {}: {why}", path.display()));
-    let read = results::regular::read_input(path, MOST_TOKEN_BYTES);
-    let mut token = read.map_err(|error| refuse(error.to_string()))?;
-    while token.last().is_some_and(|byte| b"\r\n".contains(byte)) {
-        token.pop();
-    }
-    if token.is_empty() {
-        return Err(refuse("the file is empty; write the token into it".to_owned()));
-    }
-    Ok(token)
+/// Reads a token.
+pub(crate) fn read_token(path: &Path) -> Result<Token, Failure> {
+    token::read("--token-file", path).map_err(Failure::question)
 }
 
 /// Opens the store.

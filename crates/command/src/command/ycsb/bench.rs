@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use clap::{Args, ValueEnum};
-use generator::ycsb::{Bench as Load, Figures, NotMeasured};
+use generator::ycsb::{Bench as Load, Figures, NotMeasured, token};
 use load::shard::Unopened;
 use measure::quantity::{Bytes, whole_count};
 use measure::{Nanos, quantity};
@@ -130,7 +130,7 @@ pub(crate) fn bench(arguments: &Bench) -> Result<Exit, Failure> {
     // Before anything counts the CPUs or starts a thread.
     let pinning = interrupts::pin(arguments.interrupts, &arguments.addresses())?;
     let mut journal = Journal::create(&arguments.logs, "client", "ycsb.log")?;
-    let load = arguments.load(token.map(|token| Token::new(&token)));
+    let load = arguments.load(token);
     journal.info("client", &arguments.told(&load));
     if let Some(pinning) = &pinning {
         journal.info("client", &pinning.told());
@@ -263,10 +263,9 @@ fn explain(why: &NotMeasured, arguments: &Bench) -> Failure {
             let address = arguments.servers[*target].0;
             let why = match why {
                 Some(Unopened::By(Closed::Refused)) => "nobody listens there",
-                Some(Unopened::Unprepared("the server wants a token")) => {
-                    "it wants a token; give it with --token-file"
+                Some(Unopened::Unprepared(why)) => {
+                    &token::refusal(why, "--token-file").unwrap_or_else(|| (*why).to_owned())
                 }
-                Some(Unopened::Unprepared(why)) => why,
                 _ => "there is no answer",
             };
             Failure::no_answer(format!(

@@ -1,12 +1,14 @@
 //! The bindings of `benchwright ycsb load` and `run` to servers: the engine sends the operations.
 
 use std::net::ToSocketAddrs;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use console::output::{self as printed, Exit, Failure};
 use generator::ycsb::NotMeasured;
 use generator::ycsb::client::{self, Client, Done, Servers};
+use generator::ycsb::token;
 use load::driver::resp::Login;
 use load::shard::Unopened;
 use measure::Nanos;
@@ -52,7 +54,10 @@ pub(super) fn kv(prepared: &Prepared, stop: &AtomicBool) -> Result<Done, Failure
         let why = "names a server twice; the servers divide the keys between them";
         return Err(Failure::question(properties.wrong("kv.servers", why)));
     }
-    let servers = Servers::Kv { servers, form };
+    let file = kv::token_file(properties);
+    let token = file.map(|file| token::read("kv.tokenfile", Path::new(&file)));
+    let token = token.transpose().map_err(Failure::question)?;
+    let servers = Servers::Kv { servers, form, token };
     if MOST_THREADS < settings.threads {
         let why = format!("is over {MOST_THREADS}, the most of this binding; use several --client");
         return Err(Failure::question(properties.wrong("threadcount", &why)));
@@ -132,7 +137,8 @@ fn explain(why: &NotMeasured, remedy: &str) -> Failure {
         NotMeasured::Unreachable { why, .. } => {
             let why = match why {
                 Some(Unopened::By(Closed::Refused)) => "nobody listens there",
-                Some(Unopened::Unprepared(why)) => why,
+                Some(Unopened::Unprepared(why)) => &token::refusal(why, "-p kv.tokenfile=FILE")
+                    .unwrap_or_else(|| (*why).to_owned()),
                 _ => "there is no answer",
             };
             Failure::no_answer(format!("a server cannot be used: {why}\n  {remedy}"))

@@ -92,7 +92,7 @@ fn another_list_of_servers_is_refused_once_there_is_data() {
 
 #[test]
 fn a_client_proves_that_it_knows_the_token() {
-    let token = Some(b"secret".to_vec());
+    let token = Some(Token::new(b"secret"));
     let server = Server::start(Options { token, ..options(2) }, store()).unwrap();
     for (token, is_right) in [(&b"secret"[..], true), (b"guess", false)] {
         let mut client = Client::connect(&server);
@@ -116,7 +116,10 @@ fn a_client_proves_that_it_knows_the_token() {
     client.send(&[greeting(&HELLO), fixed(1, &[ADD_1])].concat());
     assert!(matches!(client.receive(), Told::Welcome { .. }));
     assert_eq!(client.receive(), Told::Error(Code::Unexpected, 3));
-    let ask = |token| crate::operator::ask(server.address(), wire::kv::Verb::Stats, token);
+    let ask = |token: Option<&[u8]>| {
+        let token = token.map(Token::new);
+        crate::operator::ask(server.address(), wire::kv::Verb::Stats, token.as_ref())
+    };
     assert!(ask(Some(b"secret")).is_ok());
     let refusals = [None, Some(&b"guess"[..])].map(|token| ask(token).unwrap_err().to_string());
     assert_eq!(

@@ -253,6 +253,9 @@ impl<'a> Asked<'a> {
             Given::Property(name, text) => {
                 Value::Text(format!("{name}={}", self.resolved.text(text, 1)))
             }
+            Given::Private(name, path) => {
+                Value::Text(format!("{name}={}", self.resolved.path(path).display()))
+            }
             Given::File(path) => Value::File(self.resolved.path(path)),
             Given::Plain(text) => Value::Text(text),
         };

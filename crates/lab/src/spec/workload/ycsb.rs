@@ -34,9 +34,19 @@ pub(super) const KIND: KindOf = KindOf {
 const SETS: &[Sets<Ycsb>] = &[
     sets("--ycsb", "workload.ycsb", |load| vec![Given::File(&load.ycsb)]),
     sets("--ycsb-property", "workload.properties", |load| {
-        load.properties.iter().map(|(name, text)| Given::Property(name, text)).collect()
+        load.properties.iter().map(|(name, text)| given(name, text)).collect()
     }),
 ];
+
+/// The property with the path of the token of the servers.
+const TOKEN_FILE: &str = "kv.tokenfile";
+
+fn given<'a>(name: &'a str, text: &'a str) -> Given<'a> {
+    match name {
+        TOKEN_FILE => Given::Private(name, text),
+        _ => Given::Property(name, text),
+    }
+}
 
 impl Kind for Ycsb {
     fn path(&self) -> Option<&str> {

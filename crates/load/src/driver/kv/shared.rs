@@ -9,11 +9,11 @@ use std::collections::VecDeque;
 use ::measure::Nanos;
 use net::Closed;
 use wire::kv::{
-    Answer, Body, Checksums, Decoder, Item, Kind, MOST_PIPELINE, Opening as Frame, Status,
-    encode_hello, encode_item,
+    Answer, Body, Checksums, Decoder, Greeted, Item, Kind, MOST_PIPELINE, Opening as Frame, Status,
+    Token as Secret, encode_hello, encode_item,
 };
 
-use super::{done, hello, refused};
+use super::{WANTS_TOKEN, done, hello, refused};
 use crate::driver::parts::{Steps, Verdict};
 use crate::driver::{
     Asked, Driver, Fault, Label, Lost, Next, Node, Opening, Outcome, Redirect, Reports, Slot,
@@ -105,6 +105,7 @@ pub struct Terms {
 pub struct Shared<O: Operations> {
     operations: O,
     terms: Terms,
+    secret: Option<Secret>,
     lines: Vec<Line<O::Request>>,
     /// The requests that wait for a connection to their server, in the order of their numbers.
     routed: Vec<VecDeque<Drawn<O::Request>>>,
@@ -219,11 +220,18 @@ impl<O: Operations> Shared<O> {
         Shared {
             operations,
             terms,
+            secret: None,
             lines: (0..slots).map(|slot| Line::new(Node((slot % servers) as u32))).collect(),
             routed: (0..terms.servers).map(|_| VecDeque::new()).collect(),
             returned: Vec::new(),
             fault: None,
         }
+    }
+
+    /// Proves the knowledge of this token to servers that want it.
+    #[must_use]
+    pub fn with_token(self, secret: Option<Secret>) -> Shared<O> {
+        Shared { secret, ..self }
     }
 
     /// Returns a request that was drawn before, if there is one with this number.
@@ -311,7 +319,7 @@ impl<O: Operations> Driver for Shared<O> {
     }
 
     fn receive(&mut self, slot: Slot, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault> {
-        let Shared { operations, lines, returned, .. } = self;
+        let Shared { operations, lines, returned, secret, .. } = self;
         let line = &mut lines[slot.0 as usize];
         let mut next = if line.is_ready { Next::Continue } else { Next::Greeting(None) };
         // Frames borrow the decoder; what they are noted in is the rest of the line.
@@ -328,13 +336,19 @@ impl<O: Operations> Driver for Shared<O> {
             };
             let noted = match frame.body {
                 Body::Welcome(welcome) if !line.is_ready => {
-                    if welcome.wants_proof {
-                        next = Next::Fail(Outcome::Connect, "the server wants a token");
-                        break;
+                    match welcome.answer(secret.as_ref(), &mut reports.wire) {
+                        Greeted::Ready => {
+                            (line.is_ready, line.view) = (true, frame.header.view);
+                            line.first = welcome.executed + 1;
+                            line.unanswered = line.first;
+                            next = Next::Ready(None);
+                        }
+                        Greeted::Proving => {}
+                        Greeted::WantsToken => {
+                            next = Next::Fail(Outcome::Connect, WANTS_TOKEN);
+                            break;
+                        }
                     }
-                    (line.is_ready, line.view) = (true, frame.header.view);
-                    (line.first, line.unanswered) = (welcome.executed + 1, welcome.executed + 1);
-                    next = Next::Ready(None);
                     Ok(())
                 }
                 Body::Reply(answers) => {

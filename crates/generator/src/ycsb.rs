@@ -54,6 +54,11 @@ impl Figures {
     pub fn per_second(&self) -> f64 {
         self.operations as f64 / self.window.as_secs_f64()
     }
+
+    /// Returns the number of keys that a fill of so many did not try to write, as a connection broke.
+    pub fn unwritten(&self, keys: u64) -> u64 {
+        keys.saturating_sub(self.operations + self.failed)
+    }
 }
 
 /// The longest time that a fill takes.

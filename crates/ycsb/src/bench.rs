@@ -71,6 +71,14 @@ impl KvWorkload for Batches {
             Batches::Run(_) => false,
         }
     }
+
+    /// A fill with a gap is none, and a server that is gone may have another address when it is there again: the fill
+    /// ends. A run goes on, if the server comes back.
+    fn disconnected(&mut self) {
+        if let Batches::Fill(fill) = self {
+            fill.following = None;
+        }
+    }
 }
 
 /// Every `step`-th key that the server has, each once.

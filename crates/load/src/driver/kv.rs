@@ -44,6 +44,9 @@ pub trait KvWorkload {
     fn has_ended(&self) -> bool {
         false
     }
+
+    /// Handles the end of a connection that was ready.
+    fn disconnected(&mut self) {}
 }
 
 /// The terms of the connections to one server.
@@ -201,6 +204,9 @@ impl<W: KvWorkload> Driver for Kv<W> {
 
     fn closed(&mut self, slot: Slot, lost: Lost, reports: &mut Reports) -> Result<(), Fault> {
         let line = std::mem::take(self.line(slot));
+        if line.is_ready {
+            self.workload.disconnected();
+        }
         for batch in line.sent {
             let (outcome, why) = match lost {
                 Lost::TooLate(token) if token == batch.token => (Outcome::Timeout, ""),

@@ -72,3 +72,15 @@ fn a_stream_repeats_after_its_length() {
     assert_eq!(batch.opcodes[..100], batch.opcodes[100..200]);
     assert_eq!(batch.keys[..100], batch.keys[1_000..1_100]);
 }
+
+#[test]
+fn a_fill_ends_with_its_connection_and_a_run_goes_on() {
+    let share = Share { server: 0, servers: 1 };
+    let mut fill = Batches::Fill(Fill::new(0, 1, 50_000, share, BYTES));
+    let mut run = run(Mix::C, Distribution::Uniform, u64::MAX);
+    for (batches, ends) in [(&mut fill, true), (&mut run, false)] {
+        next(batches);
+        batches.disconnected();
+        assert_eq!(batches.has_ended(), ends);
+    }
+}

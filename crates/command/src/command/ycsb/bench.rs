@@ -160,10 +160,18 @@ pub(crate) fn bench(arguments: &Bench) -> Result<Exit, Failure> {
         true => output::result(&format!("{}\n", document(&phases, pinning.as_ref())))?,
         false => output::result(&text(&phases))?,
     }
+    let unwritten = fill.as_ref().map_or(0, |fill| fill.unwritten(arguments.keys));
+    if 0 < unwritten && !stop.load(Ordering::Relaxed) {
+        output::error(&format!(
+            "the fill has ended early, as a connection broke: {} keys were not written\n  look at the servers, and \
+             fill again",
+            quantity::counted(unwritten)
+        ));
+    }
     let failed = phases.iter().filter_map(|(_, figures)| figures.as_ref());
     Ok(match () {
         () if stop.load(Ordering::Relaxed) => Exit::Interrupted,
-        () if failed.map(|figures| figures.failed).sum::<u64>() != 0 => Exit::No,
+        () if failed.map(|figures| figures.failed).sum::<u64>() + unwritten != 0 => Exit::No,
         () => Exit::Answered,
     })
 }

@@ -11,6 +11,7 @@ use crate::driver::{Node, Session};
 /// Three operations in each batch: READ, ADD, READ.
 struct Three {
     left: u64,
+    disconnections: u64,
 }
 
 impl KvWorkload for Three {
@@ -24,6 +25,10 @@ impl KvWorkload for Three {
     fn has_ended(&self) -> bool {
         self.left == 0
     }
+
+    fn disconnected(&mut self) {
+        self.disconnections += 1;
+    }
 }
 
 const SLOT: Slot = Slot(0);
@@ -31,7 +36,7 @@ const SLOT: Slot = Slot(0);
 /// A driver with a connection that can carry batches.
 fn ready(batches: u64) -> (Kv<Three>, Reports) {
     let terms = Terms { pipeline: 2, position: (0, 1) };
-    let mut driver = Kv::new(1, terms, Three { left: batches });
+    let mut driver = Kv::new(1, terms, Three { left: batches, disconnections: 0 });
     let mut reports = Reports::default();
     let opening = Opening { node: Node(0), alpn: None };
     assert_eq!(driver.opened(SLOT, opening, &mut reports), Next::Greeting(None));
@@ -178,7 +183,7 @@ fn what_does_not_answer_a_batch_ends_the_connection_with_the_reason() {
 #[test]
 fn a_server_that_wants_a_token_gets_a_proof_or_is_refused_with_the_reason() {
     let terms = Terms { pipeline: 2, position: (0, 1) };
-    let mut driver = Kv::new(1, terms, Three { left: 1 });
+    let mut driver = Kv::new(1, terms, Three { left: 1, disconnections: 0 });
     let mut reports = Reports::default();
     let told = driver.receive(SLOT, &welcome(true), &mut reports);
     assert_eq!(told, Ok(Next::Fail(Outcome::Connect, "the server wants a token")));
@@ -192,6 +197,17 @@ fn a_server_that_wants_a_token_gets_a_proof_or_is_refused_with_the_reason() {
     let Body::Prove(proof) = proof.body else { panic!("{proof:?}") };
     assert_eq!(*proof, Secret::new(b"secret").proof(&[0; 16]));
     assert_eq!(driver.receive(SLOT, &welcome(false), &mut reports), Ok(Next::Ready(None)));
+}
+
+#[test]
+fn a_workload_learns_that_its_connection_ended_even_between_two_batches() {
+    let (mut driver, mut reports) = ready(1);
+    driver.closed(SLOT, Lost::By(Closed::ByPeer), &mut reports).unwrap();
+    assert_eq!(driver.workload.disconnections, 1);
+    // An attempt that did not succeed is not the end of one.
+    driver.opened(SLOT, Opening { node: Node(0), alpn: None }, &mut reports);
+    driver.closed(SLOT, Lost::By(Closed::Refused), &mut reports).unwrap();
+    assert_eq!(driver.workload.disconnections, 1);
 }
 
 #[test]

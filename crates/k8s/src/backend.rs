@@ -28,6 +28,7 @@ use crate::doctor::{self, Before};
 use crate::helm::Helm;
 use crate::lease;
 use crate::load::{self, Made, Surroundings};
+use crate::manifest;
 use crate::nodes::{self, Known};
 use crate::objects;
 use crate::pods;
@@ -95,6 +96,8 @@ pub struct Kubernetes {
     endpoints: BTreeMap<String, u32>,
     /// The number of loads and programs so far, which names their objects.
     count: u32,
+    /// The number of starts so far, which names the volumes of each.
+    starts: u32,
 }
 
 impl Kubernetes {
@@ -114,6 +117,7 @@ impl Kubernetes {
             before: None,
             endpoints: BTreeMap::new(),
             count: 0,
+            starts: 0,
         }
     }
 
@@ -139,6 +143,9 @@ impl Kubernetes {
         }
         let run = &self.connected().run;
         let (scheme, port) = (service.scheme(), objects::port(service));
+        if service.manifest.is_some() {
+            return self.addresses_of_pods(service, port);
+        }
         let address = |number: u32| {
             let host = objects::host_of(run, &service.name, number);
             let inside = format!("{scheme}://{host}:{port}");
@@ -151,6 +158,23 @@ impl Kubernetes {
             }
         };
         Ok((1..=service.replicas).map(address).collect())
+    }
+
+    /// Returns the addresses of the pods, in the order of their numbers.
+    fn addresses_of_pods(&self, service: &Service, port: u16) -> Result<Vec<Address>, Stop> {
+        let scheme = service.scheme();
+        let mut pods = self.pods(service)?;
+        pods.sort_by_key(pods::number);
+        let address = |pod: &Value| {
+            let host = pods::address(pod, &json!(port), port.into()).ok_or_else(|| {
+                Stop::no_answer(format!("the pod {} has no address", pods::name(pod)))
+            })?;
+            let path = api::one("Pod", &self.connected().run.namespace, pods::name(pod));
+            let inside = format!("{scheme}://{host}");
+            let of_runner = format!("{THROUGH_API}{path}:{port}/proxy");
+            Ok(Address { of_peers: inside.clone(), of_generator: inside, of_runner })
+        };
+        pods.iter().map(address).collect()
     }
 
     /// Deletes all services, and waits until their pods are gone.
@@ -218,6 +242,10 @@ impl Backend for Kubernetes {
                     }
                 }
             }
+            if let Some(found) = component.manifest() {
+                let read = manifest::read(&resolved.path(&found.file), &found.name);
+                read.map_err(Stop::Question)?;
+            }
             let is_ours = component.chart().is_some()
                 || component.words().first().is_some_and(|word| word == "benchwright")
                 || component.port().is_none() && component.files().is_none();
@@ -226,6 +254,11 @@ impl Backend for Kubernetes {
                 let message = format!("`{}` is not a program of our image", component.name());
                 let label = "on a cluster a component is an app, or a process of `benchwright`";
                 return Err(resolved.source.error(message, place, label).into());
+            }
+        }
+        for run in resolved.runs() {
+            if let Some(file) = &run.job {
+                manifest::read_job(&resolved.path(file)).map_err(Stop::Question)?;
             }
         }
         resolved.check_secrets()?;
@@ -276,8 +309,9 @@ impl Backend for Kubernetes {
         self.count += 1;
         let name = format!("image-{}-{}", self.connected().run.id, self.count);
         let command = ["benchwright", "--version"].map(str::to_owned);
-        let ended = self.until_ended(&name, &command, &BTreeMap::new(), IMAGE_WITHIN);
         let Connected { api, run, .. } = self.connected();
+        let pod = objects::program(run, &name, &command, &BTreeMap::new());
+        let ended = self.until_ended(&name, &pod, IMAGE_WITHIN);
         let _ = api.delete(&api::one("Pod", &run.namespace, &name));
         let (pod, _, _) = ended.map_err(|why| match self.host.is_interrupted() {
             true => Stop::Interrupted,
@@ -353,10 +387,16 @@ impl Backend for Kubernetes {
     }
 
     fn start(&mut self, wave: &[Service]) -> Result<Vec<Vec<Address>>, Stop> {
+        self.starts += 1;
         let Connected { run, roles, .. } = self.connected();
         for service in wave.iter().filter(|service| service.chart.is_none()) {
             let nodes = roles.get(service.role).map(Vec::as_slice).unwrap_or_default();
-            self.apply(&objects::service(run, service, nodes))?;
+            let objects = match &service.manifest {
+                None => objects::service(run, service, nodes),
+                Some(path) => manifest::objects(run, service, path, nodes, self.starts)
+                    .map_err(Stop::Question)?,
+            };
+            self.apply(&objects)?;
         }
         for service in wave {
             self.started.insert(service.name.clone(), service.clone());
@@ -413,9 +453,14 @@ impl Backend for Kubernetes {
     fn execute(&mut self, program: &Program) -> Result<Executed, String> {
         self.count += 1;
         let name = format!("program-{}-{}", self.connected().run.id, self.count);
-        let (command, environment) = (&program.command.0, &program.environment);
-        let ended = self.until_ended(&name, command, environment, *program.timeout);
         let Connected { api, run, .. } = self.connected();
+        let environment = &program.environment;
+        let pod = match &program.job {
+            None => objects::program(run, &name, &program.command.0, environment),
+            Some(file) => manifest::job(run, &name, Path::new(file), environment)
+                .map_err(|why| format!("{why:#}"))?,
+        };
+        let ended = self.until_ended(&name, &pod, *program.timeout);
         let lines = api.last_lines(&run.namespace, &name, MOST_LINES).unwrap_or_default();
         let _ = api.delete(&api::one("Pod", &run.namespace, &name));
         let (_, end, succeeded) = ended?;

@@ -15,6 +15,7 @@ mod events;
 mod helm;
 pub mod lease;
 pub mod load;
+mod manifest;
 mod metrics;
 mod nodes;
 pub mod objects;

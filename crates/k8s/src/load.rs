@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
-use anyhow::{anyhow, ensure};
+use anyhow::{anyhow, bail, ensure};
 use lab::backend::{Drive, Limits, Stop, Ticking};
 use lab::spec::generator::Arguments;
 use lab::spec::{self, Resolved};
@@ -51,6 +51,12 @@ const GRACE: Nanos = Nanos::from_secs(180);
 
 /// Returns the files of an experiment's loads, by the path that their arguments name.
 pub(crate) fn read_files(resolved: &Resolved) -> anyhow::Result<BTreeMap<PathBuf, String>> {
+    if let Some(file) = resolved.private_file() {
+        bail!(
+            "{file} is not given to the pods of generators: everybody who may read the run's objects could read \
+             it\n  leave kv.tokenfile out in the profile of the cluster, whose servers then have no token"
+        );
+    }
     let mut files = BTreeMap::new();
     let mut size = 0;
     for file in resolved.files() {

@@ -16,7 +16,7 @@ use results::{Secrets, secrets};
 use serde_json::{Map, Value, json};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 /// The label with the identity of the run, on every object that it makes.
 pub const RUN: &str = "benchwright.dev/run";
@@ -66,7 +66,7 @@ pub struct Run {
 
 impl Run {
     /// Returns the metadata of an object.
-    fn metadata(&self, name: &str, more: &[(&str, &str)]) -> Value {
+    pub(crate) fn metadata(&self, name: &str, more: &[(&str, &str)]) -> Value {
         let mut metadata = json!({
             "name": name,
             "namespace": self.namespace,
@@ -83,7 +83,7 @@ impl Run {
         metadata
     }
 
-    fn labels(&self, more: &[(&str, &str)]) -> Value {
+    pub(crate) fn labels(&self, more: &[(&str, &str)]) -> Value {
         let mut labels = json!({"app.kubernetes.io/managed-by": MANAGER, RUN: self.id});
         for (name, value) in more {
             labels[*name] = json!(value);
@@ -161,7 +161,7 @@ fn variable(name: &str) -> String {
 }
 
 /// Returns the environment of a container: first the secrets that it or the command refers to.
-fn environment<'a>(
+pub(crate) fn environment<'a>(
     run: &Run,
     variables: impl Iterator<Item = (&'a String, String)>,
     command: &[String],

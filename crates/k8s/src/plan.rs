@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::helm::Helm;
 use crate::load;
+use crate::manifest;
 use crate::objects::{self, Run};
 
 /// Stands for the identity of the run, which it gets when it begins.
@@ -40,9 +41,14 @@ pub fn objects_of(resolved: &Resolved) -> Result<String, Stop> {
     let nodes = |role: &str| vec![format!("{NODES} of role {role}")];
     let mut charts = Vec::new();
     for service in first.services() {
-        match &service.chart {
-            None => add(&objects::service(&run, service, &nodes(service.role))),
-            Some(chart) => charts.push(chart),
+        let nodes = nodes(service.role);
+        match (&service.chart, &service.manifest) {
+            (Some(chart), _) => charts.push(chart),
+            (None, None) => add(&objects::service(&run, service, &nodes)),
+            (None, Some(path)) => {
+                let objects = manifest::objects(&run, service, path, &nodes, 1);
+                add(&objects.map_err(Stop::Question)?);
+            }
         }
     }
     let receiver = load::receiver(resolved).map_err(Stop::Question)?;

@@ -148,6 +148,11 @@ pub fn address(pod: &Value, target: &Value, port: u64) -> Option<String> {
     Some(format!("{address}:{port}"))
 }
 
+/// Returns the number of a pod of a StatefulSet, which counts from 0; `None` for another pod.
+pub fn number(pod: &Value) -> Option<u32> {
+    name(pod).rsplit_once('-')?.1.parse().ok()
+}
+
 pub fn uid(object: &Value) -> Option<String> {
     object["metadata"]["uid"].as_str().map(str::to_owned)
 }

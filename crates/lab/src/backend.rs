@@ -207,6 +207,8 @@ pub struct Service {
     /// Present if it is a release of a chart: then it has no command of ours, and one address, that
     /// of its Service.
     pub chart: Option<Chart>,
+    /// Present if it has the objects of this file: then it has no command of ours.
+    pub manifest: Option<PathBuf>,
 }
 
 /// A release of a Helm chart.

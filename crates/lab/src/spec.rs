@@ -45,8 +45,8 @@ pub use slo::Slo;
 pub use source::{Location, Source, SpecError};
 pub(crate) use sut::replicas;
 pub use sut::{
-    App, Command, Component, CpuLimit, Distribution, Helm, MemoryLimit, Process, Ready, Simulated,
-    Step, Sut, Via,
+    App, Command, Component, CpuLimit, Distribution, Helm, Manifest, MemoryLimit, Process, Ready,
+    Simulated, Step, Sut, Via,
 };
 pub use texts::Addresses;
 pub use texts::{FOLDER, LISTEN, PORT};

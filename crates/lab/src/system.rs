@@ -11,7 +11,7 @@ use crate::backend::{Address, Backend, Chart, Foreign, Limits, Service, Stop};
 use crate::course::Position;
 use crate::progress::{Event, Progress, Stage};
 use crate::spec::{
-    self, Action, Addresses, BackendKind, Component, Exchange, Files, Initialise, OncePer,
+    self, Action, Addresses, BackendKind, Component, Exchange, Files, Initialise, OncePer, Port,
     REPLICAS, Ready, Resolved, SUT, Sut, authority, of_step,
 };
 use actions::{At, List};
@@ -415,7 +415,7 @@ fn service(
             .chain(text(&app.run).split_whitespace().map(str::to_owned))
             .collect(),
         Component::Process(process) => process.command.0.iter().map(text).collect(),
-        Component::Helm(_) => Vec::new(),
+        Component::Helm(_) | Component::Manifest(_) => Vec::new(),
     };
     let chart = component.chart().map(|helm| {
         let or =
@@ -444,6 +444,11 @@ fn service(
         let tcp = tcp || log.is_none();
         Foreign { port, tcp, log }
     });
+    let manifest = component.manifest();
+    let of_manifest = manifest.map(|manifest| {
+        let (port, tcp, log) = (Port::At(manifest.port.get()), true, None);
+        Foreign { port, tcp, log }
+    });
     Service {
         name: resolved.name_in(component.name(), instance),
         component: component.name().to_owned(),
@@ -452,7 +457,7 @@ fn service(
         environment: component.environment().map(texts).unwrap_or_default(),
         files: Files(component.files().map(|files| texts(&files.0)).unwrap_or_default()),
         scheme: component.scheme().cloned(),
-        foreign,
+        foreign: foreign.or(of_manifest),
         limits: Limits {
             cpu: component.cpu_limit().map(|limit| limit.0),
             memory: component.memory_limit().map(|limit| limit.0),
@@ -460,6 +465,7 @@ fn service(
         ready_within: *within,
         role: SUT,
         chart,
+        manifest: manifest.map(|manifest| resolved.path(&manifest.file)),
     }
 }
 

@@ -46,7 +46,7 @@ pub(super) fn files(resolved: &Resolved, host: &Host) -> anyhow::Result<BTreeMap
                 ("benchwright-apps", host.benchwright.with_file_name("benchwright-apps"))
             }
             Component::Process(process) if process.command.0[0] == "benchwright" => continue,
-            Component::Helm(_) => continue,
+            Component::Helm(_) | Component::Manifest(_) => continue,
             Component::Process(process) => {
                 (&*process.name, found(&process.command.0[0], "command", resolved)?)
             }
@@ -55,7 +55,8 @@ pub(super) fn files(resolved: &Resolved, host: &Host) -> anyhow::Result<BTreeMap
     }
     // The programs of actions made what is measured: its data.
     for run in resolved.runs() {
-        let written = &run.command.0[0];
+        // What a Job runs is the image's.
+        let Some(written) = run.command.0.first() else { continue };
         if written != "benchwright" {
             files.insert(format!("action {written}"), found(written, "command", resolved)?);
         }

@@ -314,6 +314,7 @@ pub(crate) fn server(then: &str) -> Service {
         ready_within: Nanos::from_secs(30),
         role: "sut",
         chart: None,
+        manifest: None,
     }
 }
 

@@ -46,7 +46,7 @@ fn program(component: &Component, resolved: &Resolved, host: &Host) -> Option<Pa
     match component {
         Component::App(_) => Some(host.benchwright.with_file_name("benchwright-apps")),
         Component::Process(process) if process.command.0[0] == "benchwright" => None,
-        Component::Helm(_) => None,
+        Component::Helm(_) | Component::Manifest(_) => None,
         Component::Process(process) => {
             find_program(&resolved.text(&process.command.0[0], 1), &resolved.folder)
         }

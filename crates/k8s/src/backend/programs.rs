@@ -1,30 +1,26 @@
 //! Programs of our image that run once, in pods of their own.
 
-use std::collections::BTreeMap;
-
 use lab::host;
 use measure::Nanos;
 use serde_json::Value;
 
 use super::{Connected, Kubernetes, POLL_EVERY};
+use crate::api;
 use crate::pods::{self, State};
-use crate::{api, objects};
 
 impl Kubernetes {
-    /// Runs a program of our image in a pod; returns the pod, its end in words, and true if it ended
+    /// Runs a pod until it ends; returns the pod, its end in words, and true if it ended
     /// with 0.
     pub(super) fn until_ended(
         &self,
         name: &str,
-        command: &[String],
-        environment: &BTreeMap<String, String>,
+        object: &Value,
         within: Nanos,
     ) -> Result<(Value, String, bool), String> {
         let Connected { api, run, .. } = self.connected();
-        let object = objects::program(run, name, command, environment);
         let path = api::one("Pod", &run.namespace, name);
         let deadline = host::now() + within;
-        api.apply(&object).map_err(|error| error.to_string())?;
+        api.apply(object).map_err(|error| error.to_string())?;
         loop {
             if self.host.is_interrupted() {
                 return Err("interrupted".to_owned());

@@ -21,6 +21,7 @@ fn service(replicas: u32) -> Service {
         ready_within: Nanos::from_secs(30),
         role: "sut",
         chart: None,
+        manifest: None,
     }
 }
 

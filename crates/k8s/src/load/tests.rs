@@ -61,3 +61,14 @@ fn events_are_received_where_other_pods_reach_it() {
     assert!(why.contains("0.0.0.0:18080") && why.contains("benchwright-receiver."), "{why}");
     assert!(receiver(&resolved("0.0.0.0")).unwrap_err().to_string().contains("has no port"));
 }
+
+#[test]
+fn the_token_of_a_store_is_given_to_no_pod() {
+    let text = "name: kv\nsut: {deploy: [process: {name: kv, command: [benchwright], scheme: kv}]}\n\
+                workload: {ycsb: Cargo.toml, properties: {kv.tokenfile: token}}\n\
+                load: {model: open, rate: 1/s}\n\
+                where: {backend: kubernetes, cluster: {image: i}}\n";
+    let resolved = spec::from_bytes("kv.yaml", text.as_bytes(), Path::new("."), None, &[]).unwrap();
+    let why = read_files(&resolved).unwrap_err().to_string();
+    assert!(why.contains("leave kv.tokenfile out in the profile of the cluster"), "{why}");
+}

@@ -6,7 +6,7 @@ use lab::spec::Files;
 
 use super::*;
 
-fn run() -> Run {
+pub(crate) fn run() -> Run {
     Run {
         id: "0123456789".to_owned(),
         namespace: "demo".to_owned(),
@@ -16,7 +16,7 @@ fn run() -> Run {
     }
 }
 
-fn geo() -> Service {
+pub(crate) fn geo() -> Service {
     Service {
         name: "geo-1".to_owned(),
         component: "geo".to_owned(),
@@ -32,6 +32,7 @@ fn geo() -> Service {
         ready_within: Nanos::from_secs(30),
         role: "sut",
         chart: None,
+        manifest: None,
     }
 }
 

@@ -52,6 +52,7 @@ impl Contract<'_> {
             ready_within: Nanos::from_secs(30),
             role: "sut",
             chart: None,
+            manifest: None,
         };
         let single = Service { name: "single".to_owned(), replicas: 1, ..service.clone() };
         let wave = [service, single];

@@ -93,11 +93,15 @@ impl Backend for DryRun {
     }
 
     fn execute(&mut self, run: &Run) -> Result<Executed, String> {
-        let Run { command, output, output_equals, .. } = run;
+        let Run { command, job, output, output_equals, .. } = run;
         let part = output.as_ref().map(|text| format!(" → `{text}` in its output"));
         let whole = output_equals.as_ref().map(|text| format!(" → `{text}`"));
         let (part, whole) = (part.unwrap_or_default(), whole.unwrap_or_default());
-        self.tell(format!("run      {}{part}{whole}", line(&command.0)));
+        let asked = match job {
+            Some(_) => run.in_words(),
+            None => line(&command.0),
+        };
+        self.tell(format!("run      {asked}{part}{whole}"));
         Ok(Executed::as_expected(run))
     }
 
@@ -196,6 +200,10 @@ fn started(service: &Service) -> String {
         None if service.takes_listen() => " --listen 127.0.0.1:0".to_owned(),
         None => String::new(),
     };
+    if let Some(file) = &service.manifest {
+        let (file, within) = (file.display(), service.ready_within.in_words());
+        return format!("start    {name}: the objects of {file}{address} · ready within {within}");
+    }
     format!(
         "start    {name}: {variables}{}{address}{cpu}{} · ready within {}",
         line(command),

@@ -39,14 +39,19 @@ pub enum Check {
     Run(Run),
 }
 
-/// A program on the runner's machine, in the spec's folder. It must end with 0.
+/// A program on the runner's machine, in the spec's folder, or the pod of a Job. It must end with 0.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
     /// Program and arguments. `${addresses.store}` is replaced by the addresses of the replicas of
     /// the component `store` in the same instance.
+    #[serde(default, skip_serializing_if = "Command::is_none")]
     pub command: Command,
-    /// Variables of the environment.
+    /// Kubernetes: a file with a Job, as `kubectl create -f` takes it, in place of a command. Its pod runs once, with
+    /// the run's image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// Variables of the environment, in place of those of the Job that have the same name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
     /// A part of the text that it must print on stdout.
@@ -61,6 +66,13 @@ pub struct Run {
 }
 
 impl Run {
+    /// Returns the command, or the file of the Job, for a message.
+    pub fn in_words(&self) -> String {
+        self.job
+            .as_ref()
+            .map_or_else(|| self.command.0.join(" "), |file| format!("the Job of {file}"))
+    }
+
     /// Returns an output that meets the expectation, for backends that run no program.
     pub fn expected_output(&self) -> &str {
         self.output_equals.as_deref().or(self.output.as_deref()).unwrap_or_default()
@@ -69,7 +81,8 @@ impl Run {
     /// Returns the texts that may contain variables and addresses.
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         let expected = self.output.iter().chain(&self.output_equals);
-        let all = self.command.0.iter().chain(self.environment.values()).chain(expected);
+        let asked = self.command.0.iter().chain(&self.job);
+        let all = asked.chain(self.environment.values()).chain(expected);
         all.map(String::as_str)
     }
 
@@ -78,6 +91,7 @@ impl Run {
         let environment = self.environment.iter();
         Run {
             command: Command(self.command.0.iter().map(|word| replaced(word)).collect()),
+            job: self.job.as_deref().map(replaced),
             environment: environment.map(|(name, text)| (name.clone(), replaced(text))).collect(),
             output: self.output.as_deref().map(replaced),
             output_equals: self.output_equals.as_deref().map(replaced),

@@ -90,6 +90,7 @@ pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
     }
     check_order(resolved)?;
     check_changes(resolved)?;
+    check_runs(resolved)?;
     check_components(resolved)?;
     check_ports(resolved)
 }
@@ -176,6 +177,26 @@ fn check_changes(resolved: &Resolved) -> Result<(), SpecError> {
     Err(resolved.source.error(message, place, "choose backend: kubernetes"))
 }
 
+/// Checks that each program is named once, and that a Job has a cluster.
+fn check_runs(resolved: &Resolved) -> Result<(), SpecError> {
+    let backend = resolved.spec.where_.backend;
+    let has_cluster = matches!(backend, BackendKind::Kubernetes | BackendKind::Simulated);
+    for run in resolved.runs() {
+        let (message, label) = match (run.command.is_none(), &run.job) {
+            (true, None) => ("this `run` has no command", "write for example command: [true]"),
+            (false, Some(_)) => ("`command` and `job` exclude each other", "remove one of both"),
+            (true, Some(_)) if !has_cluster => {
+                ("`job` is a pod of a cluster", "choose backend: kubernetes, or write a command")
+            }
+            _ => continue,
+        };
+        let file = run.job.as_deref().unwrap_or("run:");
+        let place = resolved.source.find(if run.job.is_some() { "job:" } else { file }, file);
+        return Err(resolved.source.error(message, place, label));
+    }
+    Ok(())
+}
+
 /// Returns the components that an action uses, each with its place in the text.
 fn used<'a>(
     resolved: &'a Resolved,
@@ -237,6 +258,10 @@ fn check_ports(resolved: &Resolved) -> Result<(), SpecError> {
             }
             continue;
         }
+        if component.manifest().is_some() {
+            check_manifest(resolved, name)?;
+            continue;
+        }
         let Some(port) = component.port() else {
             if component.ready().is_some_and(|ready| ready.tcp || ready.log.is_some()) {
                 let message = format!("`{name}` has no port, so it must print `ready <url>`");
@@ -267,6 +292,23 @@ fn check_ports(resolved: &Resolved) -> Result<(), SpecError> {
         }
     }
     Ok(())
+}
+
+/// Checks that the objects of a file can be made once, on a cluster: their names are those of the file.
+fn check_manifest(resolved: &Resolved, name: &str) -> Result<(), SpecError> {
+    let refuse = |message: String, label: &str| {
+        Err(resolved.source.error(message, resolved.source.find("name:", name), label))
+    };
+    match resolved.spec.where_.backend {
+        BackendKind::Local => {
+            let message = format!("`{name}` is a file of objects, which needs a cluster");
+            refuse(message, "choose backend: kubernetes")
+        }
+        _ if 1 < resolved.spec.sut.instances.0 => {
+            refuse(format!("`{name}` cannot have several instances"), "use `replicas`, or a chart")
+        }
+        _ => Ok(()),
+    }
 }
 
 fn uses_port(text: &str) -> bool {

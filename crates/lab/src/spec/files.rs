@@ -44,6 +44,15 @@ impl Resolved {
         of_workload.chain(of_load).map(file).collect()
     }
 
+    /// Returns a file that the load needs and whose content nobody else may see, as it is written.
+    pub fn private_file(&self) -> Option<String> {
+        let mut given = self.spec.workload.set().into_iter().flat_map(|set| set.given);
+        given.find_map(|given| match given {
+            Given::Private(_, path) => Some(path.to_owned()),
+            _ => None,
+        })
+    }
+
     /// Returns a path of the spec as a path of this process.
     pub fn path(&self, written: &str) -> PathBuf {
         self.folder.join(self.text(written, 1))

@@ -2,6 +2,7 @@
 //! before any load; or the queue that replaces it.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU16;
 
 use measure::number::ParseError;
 use measure::{Bytes, Nanos};
@@ -141,6 +142,7 @@ enum WrittenStep {
     App(App),
     Process(Process),
     Helm(Helm),
+    Manifest(Manifest),
     Http(Exchange),
     Run(Run),
     Wait(Wait),
@@ -156,6 +158,7 @@ impl From<WrittenStep> for Step {
             WrittenStep::App(app) => Step::Component(Component::App(app)),
             WrittenStep::Process(process) => Step::Component(Component::Process(process)),
             WrittenStep::Helm(helm) => Step::Component(Component::Helm(helm)),
+            WrittenStep::Manifest(manifest) => Step::Component(Component::Manifest(manifest)),
             WrittenStep::Http(exchange) => Step::Action(Action::Http(exchange)),
             WrittenStep::Run(run) => Step::Action(Action::Run(run)),
             WrittenStep::Wait(wait) => Step::Action(Action::Wait(wait)),
@@ -172,6 +175,7 @@ impl From<Step> for WrittenStep {
             Step::Component(Component::App(app)) => WrittenStep::App(app),
             Step::Component(Component::Process(process)) => WrittenStep::Process(process),
             Step::Component(Component::Helm(helm)) => WrittenStep::Helm(helm),
+            Step::Component(Component::Manifest(manifest)) => WrittenStep::Manifest(manifest),
             Step::Action(Action::Http(exchange)) => WrittenStep::Http(exchange),
             Step::Action(Action::Run(run)) => WrittenStep::Run(run),
             Step::Action(Action::Wait(wait)) => WrittenStep::Wait(wait),
@@ -190,6 +194,8 @@ pub enum Component {
     Process(Process),
     /// Kubernetes: a release of a chart.
     Helm(Helm),
+    /// Kubernetes: the objects of a file.
+    Manifest(Manifest),
 }
 
 /// Returns a field that all kinds of component have.
@@ -199,17 +205,18 @@ macro_rules! of {
             Component::App(app) => &app.$field,
             Component::Process(process) => &process.$field,
             Component::Helm(helm) => &helm.$field,
+            Component::Manifest(manifest) => &manifest.$field,
         }
     };
 }
 
-/// Returns a field of a component that is a program; `None` for a chart.
+/// Returns a field of a component that is a program; `None` for objects of a cluster.
 macro_rules! of_program {
     ($component:ident, $field:ident) => {
         match $component {
             Component::App(app) => Some(&app.$field),
             Component::Process(process) => Some(&process.$field),
-            Component::Helm(_) => None,
+            Component::Helm(_) | Component::Manifest(_) => None,
         }
     };
 }
@@ -225,6 +232,7 @@ impl Component {
             Component::App(app) => std::slice::from_ref(&app.run),
             Component::Process(process) => &process.command.0,
             Component::Helm(helm) => std::slice::from_ref(&helm.chart),
+            Component::Manifest(manifest) => std::slice::from_ref(&manifest.file),
         }
     }
 
@@ -270,8 +278,16 @@ impl Component {
     /// Returns the chart of a component that is one.
     pub fn chart(&self) -> Option<&Helm> {
         match self {
-            Component::App(_) | Component::Process(_) => None,
+            Component::App(_) | Component::Process(_) | Component::Manifest(_) => None,
             Component::Helm(helm) => Some(helm),
+        }
+    }
+
+    /// Returns the file of objects of a component that is one.
+    pub fn manifest(&self) -> Option<&Manifest> {
+        match self {
+            Component::App(_) | Component::Process(_) | Component::Helm(_) => None,
+            Component::Manifest(manifest) => Some(manifest),
         }
     }
 
@@ -281,13 +297,14 @@ impl Component {
             Component::App(_) => None,
             Component::Process(process) => process.scheme.as_ref(),
             Component::Helm(helm) => helm.scheme.as_ref(),
+            Component::Manifest(manifest) => manifest.scheme.as_ref(),
         }
     }
 
     /// Returns the port of a foreign program: one that does not print its address.
     pub fn port(&self) -> Option<Port> {
         match self {
-            Component::App(_) | Component::Helm(_) => None,
+            Component::App(_) | Component::Helm(_) | Component::Manifest(_) => None,
             Component::Process(process) => process.port,
         }
     }
@@ -295,7 +312,7 @@ impl Component {
     /// Returns the files that are written before it starts.
     pub fn files(&self) -> Option<&Files> {
         match self {
-            Component::App(_) | Component::Helm(_) => None,
+            Component::App(_) | Component::Helm(_) | Component::Manifest(_) => None,
             Component::Process(process) => Some(&process.files),
         }
     }
@@ -428,6 +445,33 @@ impl Helm {
     }
 }
 
+/// A StatefulSet and its Service from a file, as `kubectl create -f` takes it. The run makes them in its own
+/// namespace, on the nodes of role `sut` and with its own image, and removes them with their volumes. The
+/// addresses are those of the pods.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// The name, by which others refer to it. It is that of the StatefulSet, too.
+    pub name: Name,
+    /// The file, relative to the spec's folder.
+    pub file: String,
+    /// The port of its pods.
+    #[schemars(range(min = 1))]
+    pub port: NonZeroU16,
+    /// The scheme of its URL; `http` by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheme: Option<Scheme>,
+    /// The number of pods, in place of the file's; that of `sut` by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<AtLeastOne>,
+    /// The components that must be ready before it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<Name>,
+    /// The condition under which it is ready, besides the probes of its pods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<Ready>,
+}
+
 /// The way from the generator to a Service.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -442,9 +486,16 @@ pub enum Via {
 }
 
 /// A program and its arguments.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(try_from = "Vec<String>", into = "Vec<String>")]
 pub struct Command(pub Vec<String>);
+
+impl Command {
+    /// Returns true for the command of a program that is named otherwise.
+    pub(super) fn is_none(&self) -> bool {
+        self.0.is_empty()
+    }
+}
 
 impl From<Command> for Vec<String> {
     fn from(command: Command) -> Vec<String> {

@@ -159,7 +159,9 @@ fn execute(run: &Run, at: &At<'_>, backend: &mut dyn Backend) -> Result<(), Stri
     let At { resolved, started, instance } = *at;
     let addresses = addresses(started, instance);
     let run = run.with_texts(&|text| resolved.text_with(text, instance, &addresses));
-    let asked = run.command.0.join(" ");
+    let asked = run.in_words();
+    let job = run.job.as_ref().map(|file| resolved.path(file).display().to_string());
+    let run = Run { job, ..run };
     let done = backend.execute(&run).map_err(|why| format!("{asked}: {why}"))?;
     let secrets = &resolved.secrets;
     if !done.succeeded {

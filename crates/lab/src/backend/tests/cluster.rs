@@ -99,7 +99,7 @@ impl Backend for Cluster {
         Ok(self.addresses(service))
     }
     fn execute(&mut self, run: &Run) -> Result<Executed, String> {
-        self.tell(format!("job {}", run.command.0.join(" ")));
+        self.tell(format!("job {}", run.in_words()));
         Ok(Executed::as_expected(run))
     }
     fn placement(&mut self) -> Result<BTreeMap<String, String>, Stop> {

@@ -204,3 +204,35 @@ fn objects_of_a_cluster_are_changed_only_there() {
     "#]]
     .assert_eq(&format!("{}\n", error.unwrap_err()));
 }
+
+#[test]
+fn files_of_objects_are_for_one_instance_on_a_cluster() {
+    let servers = "    - manifest: {name: servers, file: servers.yaml, port: 7720}\n";
+    let cluster = "where: {backend: kubernetes, cluster: {image: \"a:1\"}}\n";
+    assert_eq!(stages(&read(servers, cluster).unwrap()), ["servers"]);
+    let instances = format!("{servers}  instances: 2\n");
+    for (steps, rest, words) in [
+        (servers, "", "`servers` is a file of objects, which needs a cluster"),
+        (&instances, cluster, "`servers` cannot have several instances"),
+    ] {
+        let error = read(steps, rest).map(|resolved| resolved.to_yaml()).unwrap_err().to_string();
+        assert!(error.starts_with(words) && error.contains("my.yaml:4:"), "{error}");
+    }
+}
+
+#[test]
+fn a_program_is_a_command_or_a_job_of_a_cluster() {
+    let servers = "    - process: {name: front, command: [front]}\n";
+    let cluster = "where: {backend: kubernetes, cluster: {image: \"a:1\"}}\n";
+    let with = |run: &str| format!("{servers}    - run: {{{run}}}\n");
+    let resolved = read(&with("job: load.yaml"), cluster).unwrap();
+    assert!(resolved.to_yaml().contains("job: load.yaml"), "{}", resolved.to_yaml());
+    for (run, rest, words) in [
+        ("job: load.yaml", "", "`job` is a pod of a cluster"),
+        ("job: load.yaml, command: [load]", cluster, "`command` and `job` exclude each other"),
+        ("output: a", cluster, "this `run` has no command"),
+    ] {
+        let error = read(&with(run), rest).map(|resolved| resolved.to_yaml()).unwrap_err();
+        assert!(error.to_string().starts_with(words), "{error}");
+    }
+}

@@ -214,6 +214,13 @@ fn each_field_of_the_list_sets_its_option() {
 }
 
 #[test]
+fn the_file_with_a_token_is_found_in_the_folder_of_the_spec() {
+    let load = first_load(&[STORE, YCSB, "workload.properties={kv.tokenfile: token}"]);
+    let words = format!(" --ycsb-property kv.tokenfile={FOLDER}/token");
+    assert!(load.contains(&words), "{load}");
+}
+
+#[test]
 fn a_load_without_further_fields_has_no_further_options() {
     expect!["load https://a:1/ --rate 500/s --arrivals poisson --connections 32 --warm-up 1s --duration 5s --drain 1s --timeout 10s --seed 7 --progress lines --json"].assert_eq(&first_load(&[]));
     expect!["load https://a:1/x --rate 500/s --arrivals poisson --connections 32 --warm-up 1s --duration 5s --drain 1s --timeout 10s --seed 7 --progress lines --json --method HEAD"].assert_eq(&first_load(&["workload={get: null, path: x, method: HEAD}"]));

@@ -114,3 +114,13 @@ fn a_checkpoint_that_ends_before_the_next_look_is_not_begun_again_at_once() {
     let due = |ms: &u64| schedule.is_due(is_running(*ms), at(*ms));
     assert_eq!((0..3000).step_by(50).filter(due).collect::<Vec<u64>>(), [1000, 2450]);
 }
+
+#[test]
+fn an_id_is_counted_from_one_or_as_pods_are_from_zero() {
+    let id = |text: &str| parsed(&["--id", text]).id;
+    assert_eq!(["1", "65535", "#0", "#65534"].map(id), [1, 65535, 1, 65535]);
+    for text in ["0", "65536", "#65535", "#-1", "#", "one"] {
+        let refusal = refused(&["--id", text]);
+        assert!(refusal.contains("is not in 1..=65535, nor in #0..=#65534"), "{refusal}");
+    }
+}

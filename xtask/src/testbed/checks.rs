@@ -21,6 +21,7 @@ mod channel;
 mod doctor;
 mod failures;
 mod kill;
+mod kv;
 pub(super) mod rights;
 mod social;
 mod users;
@@ -43,7 +44,7 @@ struct Check {
     run: fn(&Bed) -> Result<String, String>,
 }
 
-const CHECKS: [Check; 13] = [
+const CHECKS: [Check; 14] = [
     Check { name: "contract", shows: "the backend does what every backend must do", run: contract },
     Check { name: "charts", shows: "helm and the API server accept our charts", run: charts },
     Check { name: "guide", shows: "guide 1's own command lines work", run: guide },
@@ -67,6 +68,11 @@ const CHECKS: [Check; 13] = [
         run: channel::run,
     },
     Check {
+        name: "kv",
+        shows: "guide 5: its lines by hand, from one file, and with a server that dies",
+        run: kv::run,
+    },
+    Check {
         name: "failures",
         shows: "each failure of the cluster has its outcome",
         run: failures::run,
@@ -80,7 +86,7 @@ const CHECKS: [Check; 13] = [
 ];
 
 /// The checks that find faults soon, and on a machine that is disturbed.
-const SHORT: [&str; 6] = ["contract", "charts", "guide", "doctor", "parts", "rights"];
+const SHORT: [&str; 7] = ["contract", "charts", "guide", "doctor", "parts", "kv", "rights"];
 /// The words that are no names.
 const WORDS: [&str; 2] = ["--long", "--short"];
 

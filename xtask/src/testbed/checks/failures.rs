@@ -202,7 +202,7 @@ fn end(runner: Child) -> Result<Output, String> {
 }
 
 /// Waits until a generator runs.
-fn until_loaded(bed: &Bed) -> Result<(), String> {
+pub(super) fn until_loaded(bed: &Bed) -> Result<(), String> {
     let begun = now();
     while since(begun) < 60.0 {
         let pods = bed.cluster.kubectl(&[
@@ -222,7 +222,7 @@ fn until_loaded(bed: &Bed) -> Result<(), String> {
 }
 
 /// Returns the reasons of the trials that are not valid.
-fn reasons(out: &Path) -> String {
+pub(super) fn reasons(out: &Path) -> String {
     let journal = fs::read_to_string(out.join("journal.jsonl")).unwrap_or_default();
     let reasons = journal.lines().filter_map(|line| {
         let entry: Value = serde_json::from_str(line).ok()?;

@@ -208,7 +208,8 @@ impl Hand<'_> {
         self.kill("servers-0")?;
         self.until("load", "failed")?;
         let log = kubectl(self.bed, &["logs", "job/load"])?;
-        has(&log, &["the fill has ended early", "operations failed"])
+        // What was on its way may have been answered before the end.
+        has(&log, &["the fill has ended early", " keys were not written"])
     }
 }
 

@@ -7,7 +7,7 @@ use wire::kv::{
     encode_error, encode_report, encode_wrong_view,
 };
 
-use crate::bounds::{MOST_PENDING, MOST_SHARDS, MOST_WAITING};
+use crate::bounds::{MOST_SHARDS, MOST_WAITING};
 use crate::counts::Counted;
 use crate::desk::Desk;
 use crate::session::{Running, VIEW};
@@ -95,7 +95,7 @@ impl Connection {
         match &self.state {
             State::Moving(_) | State::Awaiting(_) => true,
             State::Open(session) => {
-                session.has_rest() || MOST_WAITING < unread || MOST_PENDING <= session.pending
+                session.has_rest() || MOST_WAITING < unread || session.is_full()
             }
             State::Greeting | State::Proving(..) | State::Ended => false,
         }

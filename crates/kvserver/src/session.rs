@@ -9,7 +9,7 @@ use wire::kv::{
     Opening, RequestFixed, Status, encode_answer, encode_completion, encode_reply_fixed, reseal,
 };
 
-use crate::bounds::{MOST_KEPT, MOST_WAITING};
+use crate::bounds::{MOST_KEPT, MOST_PENDING, MOST_WAITING};
 use crate::counts::{Counted, Counts};
 
 #[cfg(test)]
@@ -74,6 +74,8 @@ pub(crate) struct Running {
     kept_bytes: usize,
     /// The operations whose results follow.
     pub(crate) pending: usize,
+    /// The most operations of a batch so far.
+    largest: usize,
     rest: Option<Rest>,
     /// It is an operator's: if it executes nothing, nobody resumes it.
     pub(crate) is_operators: bool,
@@ -121,6 +123,7 @@ impl Running {
             kept: VecDeque::new(),
             kept_bytes: 0,
             pending: 0,
+            largest: 0,
             rest: None,
             is_operators: false,
         }
@@ -158,6 +161,12 @@ impl Running {
             }
         };
         self.kept_bytes + rest + self.store.held()
+    }
+
+    /// True if so many operations are pending that those of another batch might not have room.
+    pub(crate) fn is_full(&self) -> bool {
+        let bound = MOST_PENDING.saturating_sub(self.largest).max(1);
+        bound <= self.pending
     }
 
     pub(crate) fn has_rest(&self) -> bool {
@@ -378,6 +387,7 @@ impl Running {
 
     /// Makes room for the replies to a batch, and forgets those to the oldest.
     fn begin_to_keep(&mut self, serial: u64, count: usize) {
+        self.largest = self.largest.max(count);
         let mut new = Kept::default();
         while self.pipeline <= self.kept.len() {
             let Some(oldest) = self.kept.pop_front() else { break };

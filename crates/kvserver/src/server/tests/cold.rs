@@ -171,3 +171,23 @@ fn a_client_that_reads_nothing_does_not_have_its_results_pile_up() {
     }
     assert_eq!(told(Counted::HeldTooMuch), 0);
 }
+
+#[test]
+fn batches_wait_while_the_operations_of_those_before_are_pending() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve_from(folder.path(), 1);
+    let mut client = Client::greet(&server, &HELLO);
+    let keys = keys();
+    fill(&mut client, &keys);
+    let first = client.next;
+    let batches: Vec<u8> = (0..3)
+        .flat_map(|batch| {
+            let items: Vec<_> = keys.iter().map(|key| read(&key[..])).collect();
+            sized(first + batch * RECORDS, &items)
+        })
+        .collect();
+    client.send(&batches);
+    let mut results = Results::of(first, 3 * keys.len());
+    results.receive(&mut client);
+    assert!(results.by_serial.iter().all(|r| matches!(r, Some((Status::Ok, _)))));
+}

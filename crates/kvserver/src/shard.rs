@@ -201,7 +201,7 @@ impl Shard {
     }
 
     fn accept(&mut self, id: ConnectionId, now: Instant) {
-        if self.open == MOST_CONNECTIONS {
+        if !self.has_room() {
             self.desk.counts().count(Counted::Refused, 1);
             Connection::new().tell(Code::Busy, &mut self.out);
             self.io.send(id, &self.out);
@@ -210,6 +210,30 @@ impl Shard {
             return;
         }
         self.place(id, Box::new(Connection::new()), now);
+    }
+
+    /// False if there is no room for another connection. Those without a session have to make some, the
+    /// oldest first: otherwise slow greetings could keep everybody else out.
+    fn has_room(&mut self) -> bool {
+        if self.open < MOST_CONNECTIONS {
+            return true;
+        }
+        let peers = (0..).zip(&self.peers);
+        let without_session = peers.filter_map(|(index, peer)| {
+            let peer = peer.as_ref()?;
+            let has_none = peer.connection.is_greeting() || peer.refused.is_some();
+            has_none.then_some((peer.begun, ConnectionId(index)))
+        });
+        let Some((_, oldest)) = without_session.min_by_key(|(begun, _)| *begun) else {
+            return false;
+        };
+        self.desk.counts().count(Counted::Refused, 1);
+        Connection::new().tell(Code::Busy, &mut self.out);
+        self.io.send(oldest, &self.out);
+        self.out.clear();
+        self.forget(oldest);
+        self.io.close(oldest);
+        true
     }
 
     fn place(&mut self, id: ConnectionId, connection: Box<Connection>, now: Instant) {
@@ -374,7 +398,7 @@ impl Shard {
     fn adopt(&mut self, socket: OwnedFd, connection: Box<Connection>, now: Instant) {
         // If the kernel has no memory to watch it, it is closed.
         let Ok(id) = self.io.adopt(socket) else { return };
-        if self.open == MOST_CONNECTIONS {
+        if !self.has_room() {
             let mut connection = connection;
             self.desk.counts().count(Counted::Refused, 1);
             connection.tell(Code::Busy, &mut self.out);

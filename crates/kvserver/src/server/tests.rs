@@ -124,7 +124,10 @@ struct Client {
 
 impl Client {
     fn connect(server: &Server) -> Client {
-        let socket = TcpStream::connect(server.address()).unwrap();
+        Client::of(TcpStream::connect(server.address()).unwrap())
+    }
+
+    fn of(socket: TcpStream) -> Client {
         socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         Client { socket, decoder: Decoder::default(), received: Vec::new(), session: 0, next: 1 }
     }

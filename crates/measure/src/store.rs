@@ -15,9 +15,11 @@ const TENTHS_BY_DEFAULT: u64 = 4;
 /// The share of the limit that the sum of a server's memory may have.
 pub const MOST_PERCENT: u64 = 90;
 
-/// Returns the memory of a log without --memory, for a process with this limit.
+/// Returns the memory of a log without --memory, for a process with this limit. It is a power of two: with other sizes
+/// the pages of the log have to change their places in the memory, and the kernel empties each again.
 pub fn log_by_default(limit: Option<u64>) -> u64 {
-    limit.map_or(MOST_BY_DEFAULT, |limit| limit / 10 * TENTHS_BY_DEFAULT).min(MOST_BY_DEFAULT)
+    let memory = limit.map_or(MOST_BY_DEFAULT, |limit| limit / 10 * TENTHS_BY_DEFAULT);
+    1 << memory.clamp(1, MOST_BY_DEFAULT).ilog2()
 }
 
 /// Returns the number of buckets for a log: the wanted number, rounded up to a power of two.

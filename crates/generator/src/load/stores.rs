@@ -248,6 +248,7 @@ impl Asked {
         match &self.store {
             Store::Redis(login) => {
                 let terms = resp::Terms { pipeline, login: login.clone() };
+                let terms = vec![terms; plan.pools.len()];
                 of_redis(&plan.pools, &streams, &terms).into_iter().map(boxed).collect()
             }
             Store::Kv(form, token) => {

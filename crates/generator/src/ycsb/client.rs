@@ -89,9 +89,14 @@ pub fn run(
     let streams = client.streams(plan.pools.len());
     match &client.servers {
         Servers::Redis { login, .. } => {
-            // Each outstanding operation has a connection of its own, as a thread of the original has.
-            let terms = resp::Terms { pipeline: 1, login: login.clone() };
-            client.measure(&plan, of_redis(&plan.pools, &streams, &terms), stop, tell)
+            // The outstanding operations of a shard share a connection. The original has one for each of them, which
+            // costs both sides as many system calls.
+            let of = plan.pools.len();
+            let pipeline = |shard| part(client.settings.threads as usize, shard, of);
+            let terms = (0..of)
+                .map(|shard| resp::Terms { pipeline: pipeline(shard), login: login.clone() });
+            let drivers = of_redis(&plan.pools, &streams, &terms.collect::<Vec<_>>());
+            client.measure(&plan, drivers, stop, tell)
         }
         Servers::Kv { servers, form, token } => {
             let of = plan.pools.len();
@@ -152,8 +157,12 @@ impl Streams {
 }
 
 /// Makes the driver of each pool, for Redis.
-pub(crate) fn of_redis(pools: &[Pool], streams: &Streams, terms: &resp::Terms) -> Vec<Resp<Redis>> {
-    let driver = |(number, pool): (u32, &Pool)| {
+pub(crate) fn of_redis(
+    pools: &[Pool],
+    streams: &Streams,
+    terms: &[resp::Terms],
+) -> Vec<Resp<Redis>> {
+    let driver = |((number, pool), terms): ((u32, &Pool), &resp::Terms)| {
         let binding = Redis::new(streams.stream(number), streams.stops_on_failure);
         let binding = match streams.retries {
             Some(retries) => binding.with_retries(retries, streams.retry_seed(number)),
@@ -161,7 +170,7 @@ pub(crate) fn of_redis(pools: &[Pool], streams: &Streams, terms: &resp::Terms) -
         };
         Resp::new(pool.connections, terms.clone(), binding)
     };
-    (0..).zip(pools).map(driver).collect()
+    (0..).zip(pools).zip(terms).map(driver).collect()
 }
 
 /// Makes the driver of each pool, for the key-value store; each has terms of its own.
@@ -199,13 +208,12 @@ impl Client {
         let threads = threads as usize;
         let shards = self.shards.map_or_else(|| cores::allowed().len(), |shards| shards as usize);
         let shards = shards.clamp(1, threads);
-        let pool = |shard| match &self.servers {
-            Servers::Redis { server, .. } => {
-                Pool { endpoints: vec![server.clone()], connections: part(threads, shard, shards) }
-            }
-            Servers::Kv { servers, .. } => {
-                Pool { endpoints: servers.clone(), connections: servers.len() }
-            }
+        let pool = |_| {
+            let endpoints = match &self.servers {
+                Servers::Redis { server, .. } => vec![server.clone()],
+                Servers::Kv { servers, .. } => servers.clone(),
+            };
+            Pool { connections: endpoints.len(), endpoints }
         };
         let pacing = match target {
             None => Pacing::Closed { think: Think::NONE },

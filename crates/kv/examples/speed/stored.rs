@@ -163,7 +163,9 @@ pub(super) fn checkpoint(path: &Path, keys: u64, repetitions: u64) {
     empty(path);
     let drawn = memory::draw(keys, None, 0);
     let mut thread = Thread::new(path);
-    let options = Options { durability: Durability::Checkpoint, ..memory::options(keys, 3) };
+    let all = memory::options(keys, 3);
+    let memory = all.memory.next_power_of_two();
+    let options = Options { durability: Durability::Checkpoint, memory, ..all };
     let store = thread.open(&options);
     let mut session = store.session(1).expect("no other session");
     fill(&mut thread, &mut session, keys);

@@ -60,8 +60,8 @@ pub(crate) struct Serve {
     /// of --memory]
     #[arg(long, value_name = "N", value_parser = buckets)]
     buckets: Option<u64>,
-    /// The bytes of the log that are kept in memory [default: 40 % of what this process may use, at most
-    /// 16GiB and half of --log-limit]
+    /// The bytes of the log that are kept in memory [default: a power of two, at most 40 % of what this
+    /// process may use, 16GiB and half of --log-limit]
     #[arg(long, value_name = "SIZE")]
     memory: Option<Bytes>,
     /// The folder for checkpoints and for what --memory does not hold; `none` keeps everything in

@@ -61,7 +61,8 @@ fn run(client: &Client, store: Store) -> (Measurements, Store) {
     let store = Rc::new(RefCell::new(store));
     let world = Simulation::new(Served(Rc::clone(&store)));
     let mut shard = Shard::new(world, recorder, plan.limits, [&stop, &stop]);
-    let terms = resp::Terms { pipeline: 1, login: Login::default() };
+    let pipeline = client.settings.threads as usize;
+    let terms = [resp::Terms { pipeline, login: Login::default() }];
     let driver = of_redis(&plan.pools, &client.streams(1), &terms).pop().unwrap();
     let Pool { endpoints, connections } = plan.pools[0].clone();
     let numbers = Numbers { first: 0, step: 1, quota: plan.requests };

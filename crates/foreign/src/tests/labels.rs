@@ -11,7 +11,7 @@ fn labels(foreign: &Foreign) -> String {
         let (p50, p99) = (time(Quantile::P50), time(Quantile::P99));
         let [requests, failed, p50, p99] = [of.requests, of.failed, p50, p99]
             .map(|n| n.map_or("–".to_owned(), |n| n.to_string()));
-        format!("  {name}: {requests} requests, {failed} failed, p50 {p50}, p99 {p99}\n")
+        format!("{name}: {requests} requests, {failed} failed, p50 {p50}, p99 {p99}\n")
     };
     foreign.facts.labels.iter().map(line).collect()
 }
@@ -27,16 +27,16 @@ fn requests_are_told_apart_by_their_labels() {
     }
     expect![[r#"
         k6-json
-          http://127.0.0.1/: 1 requests, 0 failed, p50 9756671, p99 9756671
+        http://127.0.0.1/: 1 requests, 0 failed, p50 9756671, p99 9756671
         locust
-          GET /a: 900 requests, 0 failed, p50 12000000, p99 140000000
+        GET /a: 900 requests, 0 failed, p50 12000000, p99 140000000
         jmeter
-          home: 2 requests, 1 failed, p50 21004287, p99 2000683007
-          home, again: 1 requests, 1 failed, p50 35028991, p99 35028991
+        home: 2 requests, 1 failed, p50 21004287, p99 2000683007
+        home, again: 1 requests, 1 failed, p50 35028991, p99 35028991
         gatling
-          cart: 1 requests, 1 failed, p50 35028991, p99 35028991
-          home: 1 requests, 0 failed, p50 21004287, p99 21004287
-          older: 1 requests, 0 failed, p50 4001791, p99 4001791
+        cart: 1 requests, 1 failed, p50 35028991, p99 35028991
+        home: 1 requests, 0 failed, p50 21004287, p99 21004287
+        older: 1 requests, 0 failed, p50 4001791, p99 4001791
     "#]]
     .assert_eq(&text);
 }

@@ -10,7 +10,7 @@ use super::{Bed, SLO, failures, now, parts_of, pause, since, summary, words};
 const SERVERS: &str = "deploy/kv/servers.yaml";
 /// The keys of the load that is verified, and those of one that takes long enough to be disturbed.
 const KEYS: &str = "100000";
-const MANY_KEYS: &str = "4M";
+const MANY_KEYS: &str = "100M";
 /// The seconds of a run, and of one that is disturbed.
 const SECONDS: &str = "3";
 const MANY_SECONDS: &str = "12";

@@ -56,3 +56,13 @@ impl Build {
         Ok(command)
     }
 }
+
+/// Builds an example of a crate in the users' profile, and returns its path.
+pub(crate) fn example(package: &str, name: &str) -> Result<PathBuf, String> {
+    let mut cargo = repository::cargo();
+    cargo.args(["build", "--locked", "--release", "-p", package, "--example", name]);
+    match repository::succeeds(&mut cargo) {
+        true => Build::Release.program(&format!("examples/{name}")),
+        false => Err(format!("the build of the example {name} failed")),
+    }
+}

@@ -104,7 +104,7 @@ fn tick(history: &Mutex<History>) -> usize {
 fn end_of(session: &mut Session, what: What) -> (Status, Vec<u8>) {
     let (mut found, given) =
         (Vec::new(), if let What::Upsert(n) = what { value(n) } else { Vec::new() });
-    match session.execute(&what.op(&given), &mut found) {
+    match session.one(&what.op(&given), &mut found) {
         Outcome::Done(status) => (status, found),
         Outcome::Pending(_) => {
             let mut completions = Completions::new(1 << 10);

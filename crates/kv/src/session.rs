@@ -218,12 +218,7 @@ impl Session {
         outcome
     }
 
-    #[cfg(all(test, shuttle))]
-    pub(crate) fn execute(&mut self, op: &Op<'_>, value: &mut Vec<u8>) -> Outcome {
-        self.one(op, value)
-    }
-
-    fn one(&mut self, op: &Op<'_>, value: &mut Vec<u8>) -> Outcome {
+    pub(crate) fn one(&mut self, op: &Op<'_>, value: &mut Vec<u8>) -> Outcome {
         let shared = &*self.shared;
         let hash = Hash::of(op.key(), shared.seed);
         let inside = shared.epoch.enter(self.place.slot);

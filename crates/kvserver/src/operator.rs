@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use wire::kv::{
-    Body, Checksums, Code, Decoder, Greeted, Hello, Malformed, Token, VERSION, Verb, encode_hello,
+    Body, Checksums, Code, Decoder, Greeted, Hello, Malformed, Token, Verb, encode_hello,
     encode_operate,
 };
 
@@ -57,14 +57,7 @@ pub fn ask(at: SocketAddr, verb: Verb, token: Option<&Token>) -> Result<String, 
     set.and_then(|()| connection.set_write_timeout(Some(LONGEST)))
         .map_err(Unanswered::Connection)?;
     let mut out = Vec::new();
-    let hello = Hello {
-        versions: (VERSION, VERSION),
-        checksums: Checksums::On,
-        pipeline: 1,
-        shard: None,
-        session: None,
-        position: None,
-    };
+    let hello = Hello::new(1);
     encode_hello(&hello, &mut out);
     let (mut decoder, mut buffer) = (Decoder::default(), vec![0; 64 * 1024]);
     loop {

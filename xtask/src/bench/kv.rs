@@ -3,8 +3,7 @@
 //! The measured side has one CPU, and the client another one. Every repetition is printed; those of a
 //! row that compares take turns with its peer.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
 
 use measure::Nanos;
 
@@ -13,7 +12,8 @@ use super::goal::{Finding, Goal};
 use super::load::Load;
 use super::machine::{self, Machine, Others, Process, Side};
 use super::note;
-use crate::repository;
+use super::scratch::Scratch;
+use crate::{programs, repository};
 
 mod server;
 
@@ -34,6 +34,9 @@ pub(super) struct Extent {
 struct Bench<'a> {
     machine: &'a Machine,
     extent: &'a Extent,
+    /// The programs that measure in process, and over TCP.
+    speed: PathBuf,
+    client: PathBuf,
 }
 
 struct Row {
@@ -62,13 +65,11 @@ pub(super) fn is_row(name: &str) -> bool {
 }
 
 pub(super) fn run(machine: &Machine, extent: &Extent) -> Result<bool, String> {
-    let mut build = repository::cargo();
-    build.args(["build", "--locked", "--release", "-p", "kv", "-p", "kvserver"]);
-    if !repository::succeeds(build.args(["--example", "speed", "--example", "client"])) {
-        return Err("the build of the examples failed".to_owned());
-    }
+    let [speed, client] = [("kv", "speed"), ("kvserver", "client")]
+        .map(|(package, name)| programs::example(package, name));
+    let (speed, client) = (speed?, client?);
     println!("{} keys of 8 B with values of 8 B, unless a row says otherwise", extent.keys);
-    let bench = Bench { machine, extent };
+    let bench = Bench { machine, extent, speed, client };
     let wanted = |row: &&Row| extent.only.as_deref().is_none_or(|only| only == row.name);
     let (mut findings, mut closing) = (Vec::new(), Vec::new());
     for row in ROWS.iter().filter(wanted) {
@@ -228,7 +229,7 @@ impl Bench<'_> {
         let mut fill = self.machine.command(Side::Client, &self.machine.benchwright);
         fill.args(["ycsb", "load", "kv", "-P"]).arg(&workload);
         fill.args(["-p", records, "-p", &format!("kv.servers={}", ours.address)]);
-        output_of(&mut fill)?;
+        machine::printed(&mut fill)?;
         let p99 = || {
             let mut load = self.machine.command(Side::Client, &self.machine.benchwright);
             load.args(["load", &format!("kv://{}", ours.address), "--ycsb"]).arg(&workload);
@@ -239,7 +240,7 @@ impl Bench<'_> {
         let (mut ratios, mut resident) = (Vec::new(), Vec::new());
         for pair in 1..=self.extent.pairs {
             let quiet = p99()?;
-            let mut attack = self.machine.command(Side::Client, self.example("client"));
+            let mut attack = self.machine.command(Side::Client, &self.client);
             attack.args(["attack", &ours.address.to_string(), "5000", "9"]);
             let attack = Process::start(&mut attack)?;
             // All of its connections are made first.
@@ -265,31 +266,26 @@ impl Bench<'_> {
     }
 
     fn speed(&self, side: Side, words: &[&str]) -> Result<Vec<String>, String> {
-        let mut command = self.machine.command(side, self.example("speed"));
-        let output = output_of(command.args(words))?;
-        print!("{output}");
+        let mut command = self.machine.command(side, &self.speed);
+        let output = machine::printed(command.args(words))?;
+        println!("{output}");
         Ok(output.lines().map(str::to_owned).collect())
     }
 
     fn stored(&self, name: &str, side: Side) -> Result<Vec<String>, String> {
-        let folder = tempfile::TempDir::new_in(machine::scratch());
-        let folder = folder.map_err(|error| format!("making a folder: {error}"))?;
-        let path = folder.path().display().to_string();
+        let folder = Scratch::make()?;
+        let path = folder.path("store").display().to_string();
         self.speed(side, &[name, &path, &self.keys(), &self.pairs()])
-    }
-
-    fn example(&self, name: &str) -> PathBuf {
-        self.machine.program("examples").join(name)
     }
 
     /// Runs our client, and returns the operations of its phase, and how many they were in a second.
     fn client(&self, server: &Server, words: &[&str]) -> Result<(f64, f64), String> {
         let mut command = self.machine.command(Side::Client, &self.machine.benchwright);
         let address = server.address.to_string();
-        let logs = server.folder().join("client");
+        let logs = server.path("client");
         command.args(["ycsb", "bench", "--threads", "1", "--seconds", "4", "--json"]);
         command.args(["--servers", &address, "--keys", &self.keys()]).args(words);
-        let document = output_of(command.arg("--logs").arg(logs))?;
+        let document = machine::printed(command.arg("--logs").arg(logs))?;
         let document: serde_json::Value = serde_json::from_str(&document)
             .map_err(|error| format!("ycsb bench printed {document}: {error}"))?;
         let phase = ["run", "fill"].iter().find_map(|phase| document.get(phase));
@@ -314,16 +310,16 @@ impl Bench<'_> {
         let port = server.address.port().to_string();
         command.args(["-p", &port, "-c", "2", "-P", BATCH, "-n", &count.to_string()]);
         command.args(["-r", &self.keys(), "--csv", "INCR", "key:__rand_int__"]);
-        let output = output_of(&mut command)?;
+        let output = machine::printed(&mut command)?;
         let rate = per_second(&output);
         rate.map(|rate| rate / MILLION).ok_or_else(|| format!("redis-benchmark printed:\n{output}"))
     }
 
     fn exchange(&self, server: &Server, value: &str, pipeline: &str) -> Result<f64, String> {
-        let mut command = self.machine.command(Side::Client, self.example("client"));
+        let mut command = self.machine.command(Side::Client, &self.client);
         let address = server.address.to_string();
         let words = ["exchange", server.kind.protocol(), &address, value, pipeline, "16", "2"];
-        let output = output_of(command.args(words))?;
+        let output = machine::printed(command.args(words))?;
         output.trim().parse().map_err(|_| format!("exchange printed {output}"))
     }
 }
@@ -341,18 +337,4 @@ fn column(lines: &[String], name: &str, at: usize, unit: f64) -> Vec<f64> {
         Some(figure.parse::<f64>().ok()? / unit)
     });
     figures.collect()
-}
-
-fn output_of(command: &mut Command) -> Result<String, String> {
-    let program = Path::new(command.get_program()).display().to_string();
-    let output = command.stderr(Stdio::piped()).output();
-    let output = output.map_err(|error| format!("starting {program}: {error}"))?;
-    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-    match output.status.success() {
-        true => Ok(stdout),
-        false => {
-            let stderr = String::from_utf8_lossy(&output.stderr);
-            Err(format!("{command:?} ({}): {stdout}{}", output.status, stderr.trim()))
-        }
-    }
 }

@@ -111,6 +111,20 @@ fn allowed_cpus(status: &str) -> Vec<u32> {
     cpus.flatten().collect()
 }
 
+/// Runs a program to its end, and returns what it has printed on stdout.
+pub(super) fn printed(command: &mut Command) -> Result<String, String> {
+    let program = command.get_program().display().to_string();
+    let output = command.output().map_err(|error| format!("starting {program}: {error}"))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    match output.status.success() {
+        true => Ok(text(&output.stdout)),
+        false => {
+            let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+            Err(format!("{command:?} ({}): {stdout}{stderr}", output.status))
+        }
+    }
+}
+
 /// A process that is killed and waited for when dropped.
 pub(crate) struct Process(pub(crate) Child);
 

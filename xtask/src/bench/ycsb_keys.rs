@@ -2,13 +2,12 @@
 //! ten million operations in a second must not wait for them.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use super::goal::{Finding, Goal};
 use super::machine::{self, Machine, Others, Side};
 use super::scratch::Scratch;
-use crate::repository;
+use crate::programs;
 
 #[cfg(test)]
 mod tests;
@@ -28,7 +27,7 @@ const LOADED: (&str, Goal) = ("keys of a file, MB/s", Goal::least(1000.0));
 
 /// Measures each so many times; returns true if the medians meet the goals.
 pub(super) fn run(machine: &Machine, attempts: usize) -> Result<bool, String> {
-    let program = build()?;
+    let program = programs::example("ycsb", "keys")?;
     println!("millions per second of CPU time");
     let folder = Scratch::make()?;
     let file = folder.write("keys", "")?;
@@ -39,7 +38,7 @@ pub(super) fn run(machine: &Machine, attempts: usize) -> Result<bool, String> {
     let (mut figures, mut loads) = (GOALS.map(|_| Vec::new()), Vec::new());
     for attempt in 1..=attempts {
         let others = Others::watch();
-        let text = printed(&mut machine.command(Side::Client, &program))?;
+        let text = machine::printed(&mut machine.command(Side::Client, &program))?;
         for ((name, ..), figures) in GOALS.iter().zip(&mut figures) {
             figures.push(figure(&text, name).ok_or_else(|| format!("`{name}` is not in {text}"))?);
         }
@@ -58,24 +57,6 @@ pub(super) fn run(machine: &Machine, attempts: usize) -> Result<bool, String> {
     println!();
     findings.iter().for_each(|finding| println!("{finding}"));
     Ok(findings.iter().all(Finding::is_met))
-}
-
-/// Builds the example in the users' profile.
-fn build() -> Result<PathBuf, String> {
-    let mut cargo = repository::cargo();
-    cargo.args(["build", "--locked", "--release", "-p", "ycsb", "--example", "keys"]);
-    match repository::succeeds(&mut cargo) {
-        true => crate::programs::Build::Release.program("examples/keys"),
-        false => Err("the build of the example failed".to_owned()),
-    }
-}
-
-fn printed(command: &mut Command) -> Result<String, String> {
-    let output = command.output().map_err(|error| format!("starting the example: {error}"))?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
-    }
 }
 
 /// Returns the rate at which the client loads a file of keys, by the times in its log. There is no server: it ends

@@ -79,7 +79,7 @@ pub(super) fn run(machine: &Machine, pairs: usize, operations: u64) -> Result<bo
 fn ask_oracle() -> Result<u64, String> {
     let words = peers::java("Oracle");
     let mut command = Command::new(&words[0]);
-    let printed = printed(command.args(&words[1..]).arg(peers::vectors()))?;
+    let printed = machine::printed(command.args(&words[1..]).arg(peers::vectors()))?;
     let checked: Option<u64> = printed.trim().parse().ok();
     checked.filter(|checked| 0 < *checked).ok_or_else(|| format!("the oracle printed `{printed}`"))
 }
@@ -95,7 +95,7 @@ impl<'a> Bench<'a> {
         let bench = Bench { machine, port, operations, _redis: redis, _folder: folder };
         // The Java client uses our records, and go-ycsb has other names for its own.
         for client in [Client::Ours, Client::Go] {
-            printed(&mut bench.command(client, Phase::Load, WORKLOADS[0].0))?;
+            machine::printed(&mut bench.command(client, Phase::Load, WORKLOADS[0].0))?;
         }
         Ok(bench)
     }
@@ -128,7 +128,8 @@ impl<'a> Bench<'a> {
     fn measure(&self, client: Client, workload: &str) -> Result<f64, String> {
         self.tell("CONFIG RESETSTAT")?;
         let mut command = self.command(client, Phase::Run, workload);
-        let (_, cpu): (String, Nanos) = machine::with_cpu_of_children(|| printed(&mut command))?;
+        let (_, cpu): (String, Nanos) =
+            machine::with_cpu_of_children(|| machine::printed(&mut command))?;
         let seen = calls(&self.tell("INFO commandstats")?);
         match seen == self.operations {
             true => Ok(self.operations as f64 / cpu.as_secs_f64()),
@@ -229,15 +230,4 @@ fn calls(statistics: &str) -> u64 {
         rest.split(',').next()?.parse::<u64>().ok().filter(|_| is_one)
     };
     statistics.lines().filter_map(of).sum()
-}
-
-/// Returns what a program prints.
-fn printed(command: &mut Command) -> Result<String, String> {
-    let program = command.get_program().display().to_string();
-    let output = command.output().map_err(|error| format!("starting {program}: {error}"))?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-    match output.status.success() {
-        true => Ok(text(&output.stdout)),
-        false => Err(format!("{program} ({}): {}", output.status, text(&output.stderr))),
-    }
 }

@@ -9,7 +9,7 @@ use measure::Nanos;
 
 use crate::bench::machine::{self, Process};
 use crate::processes::{self, signal};
-use crate::programs::Build;
+use crate::programs::{self, Build};
 use crate::repository;
 
 const CLIENT: &str = "crates/kvserver/src/server/tests/kv_kill.py";
@@ -72,11 +72,7 @@ const MOST: u64 = (MEMORY + 80 * BUCKETS + CONNECTIONS) / 20 * 21;
 /// Values of 8 B to 64 KiB, four times as many bytes as the memory has, and counters; with checkpoints and compaction.
 fn soaked(seconds: u64, seed: u64) -> Result<bool, String> {
     build()?;
-    let mut example = repository::cargo();
-    example.args(["build", "--locked", "--release", "-p", "kvserver", "--example", "client"]);
-    if !repository::succeeds(&mut example) {
-        return Err("the build of the client failed".to_owned());
-    }
+    let client = programs::example("kvserver", "client")?;
     let folder = folder()?;
     let program = Build::Release.program("benchwright")?;
     let mut command = Command::new(&program);
@@ -99,7 +95,7 @@ fn soaked(seconds: u64, seed: u64) -> Result<bool, String> {
     let stdout = server.0.stdout.take().expect("it is piped");
     BufReader::new(stdout).read_line(&mut ready).map_err(|error| format!("reading: {error}"))?;
     let address = ready.split_whitespace().nth(1).ok_or("the server did not become ready")?;
-    let mut command = Command::new(program.with_file_name("examples").join("client"));
+    let mut command = Command::new(client);
     command.args([
         "soak",
         address,

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 
 use measure::{Nanos, Random};
 use net::{Io, clock};
-use wire::kv::{Checksums, Hello, Item, Kind, Opcode, Opening, VERSION, encode_hello, encode_item};
+use wire::kv::{Checksums, Hello, Item, Kind, Opcode, Opening, encode_hello, encode_item};
 
 /// The time between two bytes of a slow greeting, and between two malformed frames.
 const BYTE: Nanos = Nanos::from_secs(1);
@@ -62,14 +62,7 @@ pub(super) fn run(words: &[&str]) -> Option<()> {
 
 fn greeting() -> Vec<u8> {
     let mut bytes = Vec::new();
-    let hello = Hello {
-        versions: (VERSION, VERSION),
-        checksums: Checksums::On,
-        pipeline: 64,
-        shard: None,
-        session: None,
-        position: None,
-    };
+    let hello = Hello::new(64);
     encode_hello(&hello, &mut bytes);
     bytes
 }

@@ -5,8 +5,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use wire::kv::{
-    Body, Checksums, Decoder, Hello, Item, Kind, Opening, Status, VERSION, encode_hello,
-    encode_item,
+    Body, Checksums, Decoder, Hello, Item, Kind, Opening, Status, encode_hello, encode_item,
 };
 
 /// The view of a server that is alone.
@@ -51,14 +50,7 @@ pub(super) struct Store {
 
 impl Store {
     pub(super) fn greet(address: SocketAddr) -> Store {
-        let hello = Hello {
-            versions: (VERSION, VERSION),
-            checksums: Checksums::On,
-            pipeline: 1,
-            shard: None,
-            session: None,
-            position: None,
-        };
+        let hello = Hello::new(1);
         let mut stream = Stream::to(address);
         encode_hello(&hello, &mut stream.out);
         stream.send();

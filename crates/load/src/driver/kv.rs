@@ -10,7 +10,7 @@ use ::measure::Nanos;
 use net::Closed;
 use wire::kv::{
     Body, Checksums, Code, Completion, Decoder, Frame, Greeted, Hello, ReplyFixed, Status,
-    Token as Secret, VERSION, encode_hello, encode_request_fixed,
+    Token as Secret, encode_hello, encode_request_fixed,
 };
 
 use super::{
@@ -391,14 +391,7 @@ impl<W: KvWorkload> Kv<W> {
 
 /// The greeting of a client that wants a session of its own.
 fn hello(pipeline: u8, position: (u16, u16)) -> Hello {
-    Hello {
-        versions: (VERSION, VERSION),
-        checksums: Checksums::On,
-        pipeline,
-        shard: None,
-        session: None,
-        position: Some(position),
-    }
+    Hello { position: Some(position), ..Hello::new(pipeline) }
 }
 
 /// Notes the reply to a batch: the first one that has none.

@@ -4,7 +4,7 @@ use super::bytes::{put_numbers, u16_at, u32_at, u64_at};
 use super::notice::Serials;
 use super::{
     Checksums, Code, HEADER_BYTES, Header, Kind, MOST_EXCEPTED, MOST_PIPELINE, Malformed, Opening,
-    SLICES, Token,
+    SLICES, Token, VERSION,
 };
 
 const HELLO_BYTES: usize = 24;
@@ -34,6 +34,18 @@ pub struct Hello {
 }
 
 impl Hello {
+    /// Asks any shard for a new session, with checksums and this many outstanding frames.
+    pub fn new(pipeline: u8) -> Hello {
+        Hello {
+            versions: (VERSION, VERSION),
+            checksums: Checksums::On,
+            pipeline,
+            shard: None,
+            session: None,
+            position: None,
+        }
+    }
+
     pub(super) fn read(header: Header, body: &[u8]) -> Result<Hello, Malformed> {
         header.expect_count(0)?;
         if body.len() != HELLO_BYTES {

@@ -1,14 +1,14 @@
 //! The servers that are measured, each with one thread on the CPU of the measured side.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::Stdio;
 
 use measure::Nanos;
-use tempfile::TempDir;
 
-use super::machine::{Machine, Process, Side, free_port, ready, scratch, wait_until_it_listens};
-use crate::bench::machine::Cpu;
+use super::machine::{Machine, Process, Side, free_port, ready, wait_until_it_listens};
+use crate::bench::machine::{self, Cpu};
+use crate::bench::scratch::Scratch;
 use crate::processes;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -31,16 +31,16 @@ impl Kind {
 
 pub(super) struct Server {
     process: Process,
-    folder: TempDir,
+    folder: Scratch,
     pub(super) kind: Kind,
     pub(super) address: SocketAddr,
 }
 
 impl Server {
     pub(super) fn start(machine: &Machine, kind: Kind) -> Result<Server, String> {
-        let folder = TempDir::new_in(scratch()).map_err(|error| format!("a folder: {error}"))?;
+        let folder = Scratch::make()?;
         let at = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
-        let (port, logs) = (at.port().to_string(), folder.path().join("logs"));
+        let (port, logs) = (at.port().to_string(), folder.path("logs"));
         let mut command = match kind {
             Kind::Store => {
                 let mut command = machine.command(Side::Server, &machine.benchwright);
@@ -51,7 +51,7 @@ impl Server {
             Kind::Redis => {
                 let mut command = machine.command(Side::Server, "redis-server");
                 command.args(["--port", &port, "--save", "", "--appendonly", "no"]);
-                command.arg("--dir").arg(folder.path());
+                command.arg("--dir").arg(machine::scratch());
                 command
             }
             Kind::Memcached => {
@@ -71,8 +71,9 @@ impl Server {
         Ok(Server { process, folder, kind, address: at })
     }
 
-    pub(super) fn folder(&self) -> &Path {
-        self.folder.path()
+    /// A place for a file that is removed with it.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path(name)
     }
 
     /// Its resident bytes.

@@ -124,7 +124,9 @@ static BENCHES: [Bench; 16] = [
             calibration::run(machine, &script(), attempts)
         },
         quick: Some(|machine| {
-            let attempts = Attempts { most: 12, last_good: 3, enough: 0, spare: 2 };
+            // A fault of the generator is in all attempts, a moment of the machine in some: it has
+            // paused in three of six where all of twelve agreed on a calm one.
+            let attempts = Attempts { most: 12, last_good: 3, enough: 0, spare: 9 };
             calibration::run(machine, &script(), attempts)
         }),
     },
@@ -300,14 +302,14 @@ fn prepared(build: Build, run: impl FnOnce(&Machine) -> Vec<String>) -> Vec<Stri
 fn failed(name: &str, run: impl FnOnce() -> Passed) -> Option<String> {
     println!("\n── bench {name}");
     let begun = machine::now();
-    let passed = run().unwrap_or_else(|error| {
-        println!("error: {error}");
-        false
-    });
-    let word = if passed { "passed" } else { "FAILED" };
-    let line = format!("bench {name}: {word} in {}", machine::since(begun));
+    let passed = run();
+    let word = if passed == Ok(true) { "passed" } else { "FAILED" };
+    let mut line = format!("bench {name}: {word} in {}", machine::since(begun));
+    if let Err(why) = &passed {
+        line += &format!("; {why}");
+    }
     println!("{line}");
-    (!passed).then_some(line)
+    (passed != Ok(true)).then_some(line)
 }
 
 /// Returns the path of the script that numbers the requests.

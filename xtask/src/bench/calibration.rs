@@ -57,15 +57,16 @@ struct Log {
     took: [Nanos; 3],
 }
 
-/// Runs the attempts; returns true if enough of them were valid and agree. A few may be spare: a
-/// pause of the machine between a response and its reader is not the generator's fault, and a few
-/// attempts cannot distinguish the two.
+/// Runs the attempts; succeeds if enough of them were valid and agree. A few may be spare: a pause of
+/// the machine between a response and its reader is not the generator's fault, and a few attempts
+/// cannot distinguish the two. Otherwise the error names those that differ.
 pub(super) fn run(machine: &Machine, script: &Path, attempts: Attempts) -> Result<bool, String> {
     println!(
         "generator compared with the reference server's log: p50, p90, p99 of the response time"
     );
     println!("bound: 1 % plus twice the floor (the same load without delay)\n");
     let mut verdicts = Vec::new();
+    let mut differing = Vec::new();
     let Attempts { most, last_good, enough, spare } = attempts;
     for attempt in 0..most {
         let combination = Combination::of_attempt(attempt);
@@ -76,7 +77,11 @@ pub(super) fn run(machine: &Machine, script: &Path, attempts: Attempts) -> Resul
         let (load, log) = measure(machine, script, combination, seed)?;
         let load = load.beside(&others);
         let attempt = Attempt { load, log, floor: floor.response };
-        verdicts.push(print_attempt(verdicts.len() + 1, combination, &attempt));
+        let verdict = print_attempt(verdicts.len() + 1, combination, &attempt);
+        verdicts.push(verdict);
+        if verdict == Verdict::Differs {
+            differing.push(summary(combination, &attempt));
+        }
         if verdicts.iter().filter(|v| **v == Verdict::Agrees).count() == last_good {
             break;
         }
@@ -88,7 +93,35 @@ pub(super) fn run(machine: &Machine, script: &Path, attempts: Attempts) -> Resul
         valid.len(),
         verdicts.len()
     );
-    Ok(enough <= valid.len() - wrong && wrong <= spare)
+    match enough <= valid.len() - wrong && wrong <= spare {
+        true => Ok(true),
+        false => {
+            let (valid, all) = (valid.len(), verdicts.len());
+            Err(format!("{valid} of {all} valid, {wrong} differ: {}", differing.join("; ")))
+        }
+    }
+}
+
+/// Names what differs in an attempt, in one line.
+fn summary(combination: Combination, attempt: &Attempt) -> String {
+    let Combination { delay, rate, distribution } = combination;
+    let Attempt { load, log, .. } = attempt;
+    let mut parts = vec![format!("{delay} {rate} {distribution}")];
+    if log.requests != load.intended || load.completed != load.intended || log.out_of_order != 0 {
+        let (intended, completed, logged) = (load.intended, load.completed, log.requests);
+        let counts = format!("{intended} intended, {completed} completed, {logged} in the log");
+        parts.push(format!("{counts}, {} out of order", log.out_of_order));
+    }
+    for (i, (off, bound)) in differences(attempt).into_iter().enumerate() {
+        if bound < off {
+            parts.push(format!(
+                "{} {}, log {}, bound {bound}",
+                LEVELS[i], load.response[i], log.took[i]
+            ));
+        }
+    }
+    parts.push(load.noise.to_string());
+    parts.join(", ")
 }
 
 fn measure(

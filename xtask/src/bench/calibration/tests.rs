@@ -29,6 +29,18 @@ fn count_and_order_have_to_agree_as_well() {
 }
 
 #[test]
+fn the_error_names_what_differs() {
+    let text = summary(Combination::of_attempt(0), &attempt(1_111, 99));
+    assert_eq!(
+        text,
+        "fixed:1ms 1k/s constant, 100 intended, 100 completed, 99 in the log, 0 out of order, \
+         p50 1.11 ms, log 1.00 ms, bound 110 µs, p90 1.11 ms, log 1.00 ms, bound 110 µs, \
+         p99 1.11 ms, log 1.00 ms, bound 110 µs, hiccups p99 0, max 0, steal unknown, \
+         others used 0.0 % of a CPU"
+    );
+}
+
+#[test]
 fn from_an_invalid_attempt_nothing_is_concluded() {
     let load = Load { gates: vec!["late".to_owned()], ..attempt(9_000, 100).load };
     assert_eq!(judge(&Attempt { load, ..attempt(9_000, 100) }), Verdict::Invalid);

@@ -256,8 +256,8 @@ pub struct Load {
     /// Longest time to open a connection, for https with the handshake
     #[arg(long, value_name = "TIME", default_value = "5s", help_heading = "Limits")]
     pub(crate) connect_timeout: Nanos,
-    /// Requests that may wait for a connection, over all targets (with --per-target: of each); with
-    /// one more, the load ends as overloaded
+    /// Requests that may wait for a connection, over all targets (with --per-target: of each); one
+    /// more is dropped, and the load ends as overloaded
     #[arg(long, value_name = "N", default_value = "1M", help_heading = "Limits")]
     #[arg(value_parser = count::<usize>)]
     pub(crate) backlog: usize,

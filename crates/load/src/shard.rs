@@ -89,6 +89,9 @@ pub enum Overdue {
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
     pub start: Instant,
+    /// The time from which a backlog that is full ends the load: late enough that something was measured.
+    /// Until then it only drops requests.
+    pub overload: Instant,
     /// No request is started after this.
     pub end: Instant,
     /// The longest time to wait for outstanding requests after `end`.
@@ -254,13 +257,13 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         schedule: Schedule,
     ) -> Result<(Instant, Ended), Fault> {
         self.begin(source, schedule.start)?;
-        let Schedule { mut end, drain, .. } = schedule;
+        let Schedule { overload, mut end, drain, .. } = schedule;
         let mut drained = end + drain;
         let mut ended = Ended::AsPlanned;
         let mut now = self.io.now();
         loop {
             if ended == Ended::AsPlanned && (now < end || self.is_behind) {
-                if let Some(early) = self.ends_early() {
+                if let Some(early) = self.ends_early(overload <= now) {
                     (ended, end, drained) = (early, end.min(now), now);
                     if early == Ended::Missed {
                         drained = now + drain;
@@ -332,9 +335,9 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         Ok(())
     }
 
-    fn ends_early(&self) -> Option<Ended> {
+    fn ends_early(&self, has_measured: bool) -> Option<Ended> {
         match () {
-            () if self.has_dropped => Some(Ended::Overloaded),
+            () if self.has_dropped && has_measured => Some(Ended::Overloaded),
             () if self.is_stopped() => Some(Ended::Halted),
             () if self.is_missed() => Some(Ended::Missed),
             () if self.pools.iter().all(Pool::has_stopped) => Some(Ended::ByWorkload),

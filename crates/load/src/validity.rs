@@ -54,7 +54,8 @@ pub struct Judgement {
     pub gates: Vec<Gate>,
     pub findings: Vec<String>,
     pub warnings: Vec<String>,
-    /// True for a closed loop that the generator limited (the gate `busy`): the target can complete more.
+    /// True if the generator's own work limited the load, so that the target can complete more: a closed loop by the
+    /// gate `busy`, an open loop by the gate `late`. Absent of an open loop otherwise.
     pub generator_bound: Option<bool>,
     /// True if the target did not keep up with an open loop ([`Balance::is_saturated`]); `None` for
     /// a closed loop, and if it is unknown.
@@ -123,10 +124,17 @@ pub fn judge(plan: &Plan, measurement: &Measurement, besides: Besides) -> Judgem
         ],
         ..Judgement::default()
     };
-    if let Pacing::Closed { .. } = plan.pacing {
-        let busy = busy(plan, measurement, &total);
-        judgement.generator_bound = Some(busy.reason.is_some());
-        judgement.gates.push(busy);
+    match plan.pacing {
+        Pacing::Closed { .. } => {
+            let busy = busy(plan, measurement, &total);
+            judgement.generator_bound = Some(busy.reason.is_some());
+            judgement.gates.push(busy);
+        }
+        Pacing::Open { .. } => {
+            let is_late = judgement.gates[0].reason.is_some();
+            let is_bound = is_late && slowed(measurement) == Some(Slowed::ByItsWork);
+            judgement.generator_bound = is_bound.then_some(true);
+        }
     }
     find(plan, measurement, &total, &mut judgement);
     warn(plan, measurement, &total, besides, &mut judgement);
@@ -201,6 +209,10 @@ fn late(plan: &Plan, measurement: &Measurement, total: &Part, besides: Besides) 
         () if measurement.is_behind => {
             Some("more requests were due than it could count, so some are missing".to_owned())
         }
+        // What was dropped has no lateness.
+        () if 0 < total.outcome(Outcome::Dropped) && BUSY <= measurement.machine.busy_share => {
+            Some("the backlog was full, and the target need not be the reason".to_owned())
+        }
         () if bound < lateness && !is_of_delivery => {
             Some(format!("lateness p99 {found}, bound {allowed}"))
         }
@@ -214,6 +226,22 @@ fn late(plan: &Plan, measurement: &Measurement, total: &Part, besides: Besides) 
     Gate { name: GateName::Late, figure, reason }
 }
 
+/// A cause that kept the busiest shard from its requests, besides pauses of the machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Slowed {
+    /// The share of time in which its core ran something else.
+    ByOthers(f64),
+    ByItsWork,
+}
+
+fn slowed(measurement: &Measurement) -> Option<Slowed> {
+    let machine = &measurement.machine;
+    match machine.run_queue_wait_share {
+        Some(share) if OTHERS_UNNOTICED < share => Some(Slowed::ByOthers(share)),
+        _ => (BUSY <= machine.busy_share).then_some(Slowed::ByItsWork),
+    }
+}
+
 /// Names the cause of lateness with its remedy, as far as it was measured.
 fn cause(plan: &Plan, measurement: &Measurement, total: &Part) -> String {
     let machine = &measurement.machine;
@@ -224,18 +252,18 @@ fn cause(plan: &Plan, measurement: &Measurement, total: &Part) -> String {
         false => "",
     };
     let (lateness, longest) = (p99(&total.lateness), measurement.hiccups.max().unwrap_or_default());
-    match machine.run_queue_wait_share {
-        Some(share) if OTHERS_UNNOTICED < share => {
+    match slowed(measurement) {
+        Some(Slowed::ByOthers(share)) => {
             format!("Its core ran something else {}. Free the core{or_less}.", percent(share))
         }
-        _ if BUSY < machine.busy_share => {
+        Some(Slowed::ByItsWork) => {
             format!("It was busy {}. Give it more cores{or_less}.", percent(machine.busy_share))
         }
         // Whatever made requests late lasted about as long.
-        _ if lateness / 2 <= longest => format!(
+        None if lateness / 2 <= longest => format!(
             "The machine paused (hiccups up to {longest}). Repeat it, or use a quieter machine."
         ),
-        _ => format!(
+        None => format!(
             "The cause was not measured: the machine paused for {longest} at most. Repeat it, or use a \
              quieter machine."
         ),
@@ -251,8 +279,8 @@ fn busy(plan: &Plan, measurement: &Measurement, total: &Part) -> Gate {
     let figure = format!("the busiest shard worked {worked} of the time, bound {bound}");
     let reason = (BUSY <= machine.busy_share).then(|| {
         let completed = total.completed_inside as f64 / measurement.window.length().as_secs_f64();
-        let remedy = match machine.run_queue_wait_share {
-            Some(share) if OTHERS_UNNOTICED < share => format!(
+        let remedy = match slowed(measurement) {
+            Some(Slowed::ByOthers(share)) => format!(
                 "Its core ran something else {} of the time: free the core, or give it another one \
                  with --pin",
                 percent(share)
@@ -349,6 +377,11 @@ fn lost(plan: &Plan, measurement: &Measurement, total: &Part, samples: u64) -> G
                 )
             })
         }
+        () if total.intended == 0 && measurement.is_behind => Some(
+            "nothing was measured: more requests were due before than the generator could count. Lower the rate, \
+             or give it more cores."
+                .to_owned(),
+        ),
         () if total.intended == 0 => Some(
             "nothing was measured: no request was due in this time. Measure longer.".to_owned(),
         ),
@@ -445,10 +478,11 @@ fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Ju
     }
     if 0 < total.outcome(Outcome::Dropped) {
         judgement.findings.push(format!(
-            "overloaded: the backlog reached its bound of {} requests after {:.1} s, and the load \
-             ended; quantiles are lower bounds",
+            "overloaded: the backlog reached its bound of {} requests, and the load ended after {:.1} s of {}; \
+             quantiles are lower bounds",
             counted((plan.limits.backlog * plan.pools.len()) as u64),
             measurement.window.length().as_secs_f64(),
+            plan.measure,
         ));
     }
     if measurement.ended == Ended::Missed {

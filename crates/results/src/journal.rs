@@ -363,7 +363,7 @@ pub struct Observed {
     pub slo_met: Option<bool>,
     /// The completed rate no longer followed the offered load.
     pub saturated: bool,
-    /// True if the generator limited this closed loop: the system can complete more.
+    /// True if the generator's own work limited the load: the system can complete more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub generator_bound: bool,
     #[serde(skip_serializing_if = "Option::is_none")]

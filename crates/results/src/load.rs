@@ -632,7 +632,7 @@ pub struct Generator {
     /// less lateness: it is an upper bound, and the target's own is between the two.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub p99_at_most: bool,
-    /// True if the generator, not the target, limited the completed rate of this closed loop.
+    /// True if the generator's own work, not the target, limited the load. Absent of an open loop otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generator_bound: Option<bool>,
 }

@@ -149,7 +149,11 @@ pub(super) fn next(
                     return Decision::End(ended(resolved, journal, &bracket));
                 }
             };
-            let bracket = Some(measure::search::bracket(&search, &seen));
+            let bracket = measure::search::bracket(&search, &seen);
+            if out_of_reach(journal).iter().any(|(beyond, _)| *beyond == load) {
+                return Decision::End(ended(resolved, journal, &bracket));
+            }
+            let bracket = Some(bracket);
             match attempt(Purpose::Trial, Some(load)) {
                 Decision::Run(attempt) => {
                     Decision::Run(Attempt { why: Some(why), bracket, ..attempt })
@@ -287,6 +291,15 @@ fn failing_at_any_load(resolved: &Resolved, journal: &[Entry]) -> Option<String>
 /// Returns the ending of a search that found these bounds of the capacity.
 fn ended(resolved: &Resolved, journal: &[Entry], bracket: &Bracket) -> Ending {
     let each = if 1 < resolved.targets() { " per instance" } else { "" };
+    let beyond = out_of_reach(journal).into_iter().find(|(load, _)| bracket.upper == Some(*load));
+    if let Some((load, tried)) = beyond {
+        let met = bracket.lower.map(|lower| format!("the SLO was met up to {lower}{each}, and "));
+        let reasons = tried.last().map(|entry| entry.reasons.join("\n  ")).unwrap_or_default();
+        let met = met.unwrap_or_default();
+        return Ending::NoAnswer(format!(
+            "{met}the generator cannot offer {load}{each}: {reasons}"
+        ));
+    }
     match (bracket.lower, bracket.upper) {
         (Some(lower), Some(upper)) => {
             if let Some(why) = limit_of_connections(resolved, journal) {
@@ -318,17 +331,38 @@ pub(crate) fn limit_of_connections(resolved: &Resolved, journal: &[Entry]) -> Op
     connections::limit(at_limit.map(|(_, of)| of), evidence().map(|(_, of)| of))
 }
 
-/// Returns the verdicts on the loads in their order, and the load that needs another trial for one.
+/// Returns the verdicts on the loads in their order, and the load that needs another trial for one. A load that is
+/// out of the generator's reach leads to lower ones, as one that misses the SLO does.
 fn verdicts(journal: &[Entry]) -> (Vec<Judged>, Option<Rate>) {
     let (mut verdicts, mut open) = (Vec::new(), None);
     for Judgement { trials, conclusion } in at_load::judgements(journal) {
         let Some(load) = trials.first().and_then(|entry| asked(entry)) else { continue };
+        let last = trials.last().map(|entry| entry.trial);
         match conclusion {
             Conclusion::Open => open = Some(load),
-            decided => verdicts.push(Judged { load, passed: decided == Conclusion::Met }),
+            decided => verdicts.push((last, Judged { load, passed: decided == Conclusion::Met })),
         }
     }
-    (verdicts, open)
+    for (load, tried) in out_of_reach(journal) {
+        let missed = Judged { load, passed: false };
+        verdicts.extend(tried.iter().map(|entry| (Some(entry.trial), missed)));
+    }
+    verdicts.sort_by_key(|(trial, _)| *trial);
+    (verdicts.into_iter().map(|(_, judged)| judged).collect(), open)
+}
+
+/// Returns the loads at which the generator's own work was the limit as often as it may be, with these trials: what
+/// the system would do there is not known.
+fn out_of_reach(journal: &[Entry]) -> Vec<(Rate, Vec<&Entry>)> {
+    let is_bound = |entry: &&Entry| {
+        entry.status == Status::Invalid
+            && entry.observed.as_ref().is_some_and(|observed| observed.generator_bound)
+    };
+    let loads = at_load::by_load(journal).into_iter().filter_map(|load| {
+        let tried: Vec<&Entry> = load.attempts.iter().copied().filter(is_bound).collect();
+        (MOST_GENERATOR_BOUND <= tried.len()).then_some((rate_of(&load)?, tried))
+    });
+    loads.collect()
 }
 
 /// Returns the bounds of the capacity that a strand found so far; `None` if it does not look for them.
@@ -575,7 +609,9 @@ fn attempt(
         return disturbed(format!("disturbances used up the {allowed} that {of}: {last}"));
     }
     let longest = (FIRST_WAIT * u64::from(invalid.max(1))).min(LONGEST_WAIT);
-    let may_calm_down = repeats_invalid && !failed.last().is_some_and(is_cut_off);
+    let last = failed.last();
+    let may_calm_down =
+        repeats_invalid && !last.is_some_and(is_cut_off) && !last.as_ref().is_some_and(is_bound);
     let await_calm = may_calm_down.then(|| left.saturating_sub(next).min(longest));
     let attempt = failed.len() as u32 + 1;
     Ok(Attempt { purpose, asked: load, repetition, attempt, await_calm, why: None, bracket: None })

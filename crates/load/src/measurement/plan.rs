@@ -11,6 +11,10 @@ use crate::observe::{Of, Window};
 use crate::pacing::{Offered, Pacing};
 use crate::shard::{Limits, Numbers};
 
+/// The part of the measurement that a load which is overloaded from the beginning is measured for, and the most.
+const OVERLOAD_PARTS: u64 = 10;
+const OVERLOAD_LONGEST: Nanos = Nanos::SECOND;
+
 /// A load, with all that is decided before it runs.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -130,5 +134,11 @@ impl Plan {
     pub(super) fn window(&self, start: Instant) -> Window {
         let begin = start + self.warm_up;
         Window { start: begin, end: begin + self.measure }
+    }
+
+    /// Returns the time from which a full backlog ends the load. An overload that began in the warm-up
+    /// is measured for a moment, too: what was dropped, and how busy the generator was meanwhile.
+    pub(super) fn overload(&self, window: Window) -> Instant {
+        window.start + (self.measure / OVERLOAD_PARTS).min(OVERLOAD_LONGEST)
     }
 }

@@ -290,7 +290,8 @@ impl<'a> Hub<'a> {
         engine.io().count_receive_delays(window.start, window.end);
         engine.io().count_waits(window.start, window.end);
         let cpus = cores::allowed();
-        let schedule = Schedule { start, end: window.end, drain: plan.drain };
+        let overload = plan.overload(window);
+        let schedule = Schedule { start, overload, end: window.end, drain: plan.drain };
         let (end, ended) = engine.run(&mut source, schedule)?;
         if ended == Ended::Overloaded {
             self.halt.store(true, Ordering::Relaxed);

@@ -189,7 +189,7 @@ impl Scenario {
         shard.connect(Instant(0) + SECOND).unwrap();
         let (start, end) = (Instant(0), Instant(0) + SECOND * self.seconds);
         shard.observer().begin(start, Window { start, end });
-        let schedule = Schedule { start, end, drain: SECOND * 10 };
+        let schedule = Schedule { start, overload: start, end, drain: SECOND * 10 };
         let (done, _) = shard.run(&mut source, schedule).unwrap();
         let recorded = shard.into_parts().0.finish(done);
         check_invariants(&recorded);

@@ -304,6 +304,10 @@ fn a_rate_whose_requests_cannot_be_counted_is_late() {
     let behind = Measurement { is_behind: true, ..measurement(1_000, 10, 100) };
     let reasons = judge(&plan(), &behind, Besides::default()).reasons();
     assert!(reasons[0].contains("more requests were due than it could count"), "{reasons:?}");
+    // A backlog that was full in the warm-up ended it before any request of the measurement was due.
+    let nothing = Measurement { parts: vec![Part::default()], ..behind };
+    let reasons = judge(&plan(), &nothing, Besides::default()).reasons();
+    assert!(reasons[0].contains("more requests were due before than the generator"), "{reasons:?}");
 }
 
 #[test]
@@ -384,11 +388,35 @@ fn a_closed_loop_that_its_generator_limited_is_refused_with_the_reason() {
                      70 %, so the target can complete 1.00/s or more. ";
         assert!(reason.starts_with(begin) && reason.contains(remedy), "{reason}");
     }
-    // An open loop shows by its lateness that it is slow.
-    let mut open = measurement(1_000, 10, 100);
-    open.machine.busy_share = 0.9;
-    let open = judge(&plan(), &open, Besides::default());
-    assert!(open.is_valid() && open.generator_bound.is_none(), "{:?}", open.reasons());
+}
+
+/// An open loop shows by its lateness that it is slow, or by a backlog that was full although it worked all the time.
+#[test]
+fn an_open_loop_that_its_generator_limited_says_so_too() {
+    let judged = |lateness, dropped, others| {
+        let mut open = measurement(1_000, lateness, 100);
+        let part = &mut open.parts[0];
+        part.outcomes[Outcome::Dropped as usize] = dropped;
+        part.intended += dropped;
+        open.machine.busy_share = 0.9;
+        open.machine.run_queue_wait_share = Some(others);
+        judge(&plan(), &open, Besides::default())
+    };
+    let punctual = judged(10, 0, 0.0);
+    assert!(punctual.is_valid() && punctual.generator_bound.is_none(), "{:?}", punctual.reasons());
+    let late = judged(710, 0, 0.0);
+    assert_eq!((late.is_valid(), late.generator_bound), (false, Some(true)));
+    let others = judged(710, 0, 0.3);
+    assert_eq!((others.is_valid(), others.generator_bound), (false, None));
+    let full = judged(10, 7, 0.0);
+    assert_eq!(full.generator_bound, Some(true));
+    assert_eq!(
+        full.reasons(),
+        [
+            "generator late: the backlog was full, and the target need not be the reason. It was busy 90 % of \
+          the time. Give it more cores."
+        ]
+    );
 }
 
 /// A target that ends in mid-load completes less than is offered, and fails few requests of a closed loop.

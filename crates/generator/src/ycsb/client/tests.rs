@@ -79,7 +79,9 @@ fn run(client: &Client, store: Store) -> (Measurements, Store) {
             Source::Open(Arrivals::new(arrivals, 1, plan.requests))
         }
     };
-    shard.run(&mut source, Schedule { start: START, end, drain: plan.drain }).unwrap();
+    shard
+        .run(&mut source, Schedule { start: START, overload: START, end, drain: plan.drain })
+        .unwrap();
     drop(shard);
     let store = Rc::into_inner(store).unwrap().into_inner();
     (Arc::into_inner(into).unwrap().into_inner().unwrap(), store)

@@ -42,6 +42,14 @@ fn capacity(budget: &str) -> Resolved {
     resolved
 }
 
+/// A search of it for the capacity, which may take a hundred trials.
+fn capacity_of(search: &str) -> Resolved {
+    let mut resolved = capacity("trials: 100");
+    let search = serde_json::from_value(serde_json::from_str(search).unwrap()).unwrap();
+    resolved.spec.search = Some(search);
+    resolved
+}
+
 /// The entry of an attempt that completed `completed` of the requests that were offered to it.
 fn entry(attempt: &Attempt, status: Status, completed: f64) -> Entry {
     let asked = attempt.asked.map(Rate::as_per_second);
@@ -152,6 +160,55 @@ fn a_closed_loop_that_its_generator_limits_is_repeated_once_and_a_probe_not_at_a
     let mut journal = vec![bound(&next(&closed, &[]), Status::Invalid)];
     journal.push(bound(&next(&closed, &journal), Status::Invalid));
     assert_eq!(why(&closed, &journal), "the generator was the bottleneck: busy");
+}
+
+/// A service that completes 1,500/s, and a generator that can offer 1,000/s: the search takes what is out of its
+/// reach for no verdict of the service, and looks below.
+#[test]
+fn a_search_goes_on_below_a_load_that_the_generator_cannot_offer() {
+    let trial = |number: usize, attempt: &Attempt, reach: f64, capacity: f64| {
+        let asked = attempt.asked.unwrap().as_per_second();
+        let is_bound = reach < asked;
+        let status = if is_bound { Status::Invalid } else { Status::Valid };
+        let mut entry =
+            Entry { trial: number as u32 + 1, ..entry(attempt, status, asked.min(reach)) };
+        let observed = entry.observed.as_mut().unwrap();
+        observed.slo_met = Some(asked <= capacity);
+        if is_bound {
+            observed.generator_bound = true;
+            entry.reasons = vec!["generator late: busy".to_owned()];
+        }
+        entry
+    };
+    let ends = |search: &str, reach: f64, capacity: f64| {
+        let mut resolved = capacity_of(search);
+        resolved.spec.budget.disturbance = None;
+        let mut journal = Vec::new();
+        loop {
+            match decide(&resolved, &journal) {
+                Decision::Run(attempt) => {
+                    // No calmer machine makes a generator faster.
+                    assert_eq!(attempt.await_calm, None);
+                    journal.push(trial(journal.len(), &attempt, reach, capacity));
+                }
+                Decision::End(ending) => return format!("{ending:?} after {}\n", journal.len()),
+            }
+        }
+    };
+    let strategies = ["adaptive", "bisect"].map(|strategy| {
+        format!(r#"{{"start": "200/s", "strategy": "{strategy}", "precision": "10%"}}"#)
+    });
+    let ended = strategies.each_ref().map(|search| {
+        ends(search, 1_000.0, 1_500.0) + &ends(search, 1_000.0, 900.0) + &ends(search, 100.0, 900.0)
+    });
+    expect![[r#"
+        NoAnswer("the SLO was met up to 951/s, and the generator cannot offer 1,037/s: generator late: busy") after 11
+        Answered("the capacity lies between 872/s and 951/s, 9.1 % apart") after 13
+        NoAnswer("the SLO was met up to 100/s, and the generator cannot offer 109/s: generator late: busy") after 10
+        NoAnswer("the SLO was met up to 951/s, and the generator cannot offer 1,037/s: generator late: busy") after 10
+        Answered("the capacity lies between 872/s and 951/s, 9.1 % apart") after 9
+        NoAnswer("the SLO was met up to 100/s, and the generator cannot offer 109/s: generator late: busy") after 9
+    "#]].assert_eq(&ended.concat());
 }
 
 /// No calmer machine ends what a service had not answered when the load ended.
@@ -584,9 +641,7 @@ fn a_search_that_its_connections_limit_ends_without_an_answer() {
         entry
     };
     let ends = |search: &str, service_ms: u64| {
-        let mut resolved = capacity("trials: 100");
-        let search = serde_json::from_value(serde_json::from_str(search).unwrap()).unwrap();
-        resolved.spec.search = Some(search);
+        let resolved = capacity_of(search);
         let mut journal = Vec::new();
         loop {
             match decide(&resolved, &journal) {

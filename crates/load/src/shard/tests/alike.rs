@@ -167,7 +167,8 @@ impl Scenario {
         shard.add_pool(Of::default(), driver, (vec![to], 1), numbers);
         shard.connect(start + SECOND * 20).unwrap();
         let start = shard.io().now();
-        let schedule = Schedule { start, end: start + SECOND * 60, drain: Nanos::ZERO };
+        let schedule =
+            Schedule { start, overload: start, end: start + SECOND * 60, drain: Nanos::ZERO };
         let mut source = Source::Closed { think: Think::NONE, random: Random::new(1) };
         let (_, ended) = shard.run(&mut source, schedule).unwrap();
         assert_eq!(ended, Ended::AsPlanned, "{}", self.name);

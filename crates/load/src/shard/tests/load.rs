@@ -42,6 +42,8 @@ pub(super) struct Load {
     pub(super) pace: Pace,
     pub(super) requests: Option<u64>,
     pub(super) warm_up: Nanos,
+    /// The time of the measurement before a full backlog may end the load.
+    pub(super) overload: Nanos,
     pub(super) length: Nanos,
     pub(super) drain: Nanos,
     /// The time that every call to the simulated I/O takes.
@@ -98,6 +100,7 @@ impl Default for Load {
             },
             requests: None,
             warm_up: Nanos::ZERO,
+            overload: Nanos::ZERO,
             length: Nanos::SECOND,
             drain: Nanos::SECOND,
             call_cost: Nanos::ZERO,
@@ -311,7 +314,8 @@ impl Load {
         shard.connect(Instant(1_000_000_000)).unwrap();
         let window = self.window();
         shard.observer().begin(START, window);
-        let schedule = Schedule { start: START, end: window.end, drain: self.drain };
+        let (overload, end) = (window.start + self.overload, window.end);
+        let schedule = Schedule { start: START, overload, end, drain: self.drain };
         let ended = shard.run(&mut self.source(index), schedule).unwrap();
         let (failures, is_behind) = (shard.failures(), shard.is_behind());
         let ((recorder, witness), drivers) = shard.into_parts();

@@ -53,6 +53,7 @@ fn mixture(seed: u64) -> Load {
         },
         requests: (below(4) == 0).then(|| 1 + below(600)),
         warm_up: Nanos::from_millis(below(2) * below(300)),
+        overload: Nanos::ZERO,
         length: Nanos::from_millis(200 + below(500)),
         drain: Nanos::from_millis(below(600)),
         call_cost: Nanos([0, 0, 50, 3_000][below(4) as usize]),

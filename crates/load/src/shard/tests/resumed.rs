@@ -161,7 +161,8 @@ fn run(store: Store, seconds: u64) -> Recorded {
     let (start, end) = (Instant(0), Instant(0) + SECOND * seconds);
     shard.observer().begin(start, Window { start, end });
     let mut source = Source::Closed { think: Think::NONE, random: Random::new(1) };
-    let (done, _) = shard.run(&mut source, Schedule { start, end, drain: SECOND }).unwrap();
+    let (done, _) =
+        shard.run(&mut source, Schedule { start, overload: start, end, drain: SECOND }).unwrap();
     let recorded = shard.into_parts().0.finish(done);
     check_invariants(&recorded);
     recorded

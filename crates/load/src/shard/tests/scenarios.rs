@@ -132,7 +132,7 @@ fn an_interruption_is_noticed_while_the_load_waits_for_the_last_responses() {
     let think = Think::Fixed(Nanos::ZERO);
     let mut source = Source::Closed { think, random: Random::new(1) };
     let (start, end) = (Instant(0), Instant(0) + Nanos::SECOND);
-    let schedule = Schedule { start, end, drain: Nanos::SECOND * 10 };
+    let schedule = Schedule { start, overload: start, end, drain: Nanos::SECOND * 10 };
     let (done, ended) = shard.run(&mut source, schedule).unwrap();
     assert_eq!(ended, Ended::Halted);
     assert!(done < end + Nanos::SECOND, "{done:?}");
@@ -474,6 +474,18 @@ fn a_full_backlog_ends_the_load_on_its_shard_and_loses_nothing() {
     assert_eq!(run.ended, [(START + MS * 55, Ended::Overloaded)]);
     assert_eq!(count(&run, Outcome::Dropped), 1);
     assert_eq!(count(&run, Outcome::Unfinished), 54);
+}
+
+#[test]
+fn a_load_that_is_overloaded_in_its_warm_up_is_measured_for_a_moment() {
+    let limits = Limits { backlog: 50, timeout: Nanos::SECOND * 10, ..LIMITS };
+    let (warm_up, overload) = (MS * 200, MS * 100);
+    let silent = with(every(1, Conduct::Silence));
+    let run = Load { limits, connections: 4, warm_up, overload, ..silent }.run();
+    assert_eq!(run.ended, [(START + warm_up + overload, Ended::Overloaded)]);
+    // None of these 100 ms found room, and those before them are not counted.
+    assert_eq!(run.recorded.parts[0].outcome(Outcome::Dropped), 100);
+    assert_eq!(run.recorded.parts[0].intended, 100);
 }
 
 #[test]

@@ -147,7 +147,7 @@ fn run_on(server: Guarded, terms: &Terms, limits: Limits) -> Ran {
     let dealt = Dealt { targets: 1, part: Portion::WHOLE, pools: 1, shards: 1, shard: 0 };
     let arrivals = pacing::arrivals(&load, Sharing::InTurn, dealt, 7, (start, end));
     let mut source = Source::Open(Streams::new(arrivals, 1, None));
-    let schedule = Schedule { start, end, drain: SECOND };
+    let schedule = Schedule { start, overload: start, end, drain: SECOND };
     let (done, _) = shard.run(&mut source, schedule).unwrap();
     let failures = shard.failures();
     let &Guarded { attempts, farewells, .. } = shard.io().peer();

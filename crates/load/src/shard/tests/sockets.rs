@@ -72,7 +72,8 @@ fn ask(peer: SocketAddr, requests: u64, timeout: Nanos) -> (Witness, u64) {
     assert_eq!(shard.connect(clock::now() + SECOND * 5), Ok(1));
     let before = resident();
     let start = clock::now();
-    let schedule = Schedule { start, end: start + SECOND * 60, drain: Nanos::ZERO };
+    let schedule =
+        Schedule { start, overload: start, end: start + SECOND * 60, drain: Nanos::ZERO };
     let mut source = Source::Closed { think: Think::NONE, random: Random::new(1) };
     let (_, ended) = shard.run(&mut source, schedule).unwrap();
     assert_eq!(ended, Ended::AsPlanned);

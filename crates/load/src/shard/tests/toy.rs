@@ -161,7 +161,7 @@ impl Load {
         let end = start + self.length;
         shard.observer().begin(start, Window { start, end });
         let mut source = self.source(start, end);
-        let schedule = Schedule { start, end, drain: SECOND };
+        let schedule = Schedule { start, overload: start, end, drain: SECOND };
         let (done, _) = shard.run(&mut source, schedule).unwrap();
         let failures = shard.failures();
         let ((recorder, witness), _) = shard.into_parts();

@@ -121,7 +121,7 @@ fn run(text: &str, shop: Shop, mut source: Arriving, quota: Option<u64>) -> Reco
     shard.connect(Instant(0) + Nanos::SECOND).unwrap();
     let (start, end) = (Instant(0), Instant(0) + Nanos::SECOND * SECONDS);
     shard.observer().begin(start, Window { start, end });
-    let schedule = Schedule { start, end, drain: Nanos::SECOND };
+    let schedule = Schedule { start, overload: start, end, drain: Nanos::SECOND };
     let (done, _) = shard.run(&mut source, schedule).unwrap();
     let recorded = shard.into_parts().0.finish(done);
     check(&recorded.parts[0]);

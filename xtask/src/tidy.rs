@@ -1,5 +1,5 @@
-//! Checks that the compiler does not make: layers, floors, applications, documents, the book, specs, pictures and
-//! rules for the sources.
+//! Checks that the compiler does not make: layers, floors, applications, documents, the book, specs, pictures, the
+//! lock file of the fuzz targets, and rules for the sources.
 //!
 //! Each check is a function from the tree of files to findings, so that tests on small trees can
 //! show that it fails. No check changes a file, and no finding can be silenced.
@@ -10,6 +10,7 @@ mod book;
 mod documents;
 mod floors;
 mod formats;
+mod fuzzed;
 mod generated;
 mod layers;
 mod manifest;
@@ -78,6 +79,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
         documents::check,
         book::check,
         formats::check,
+        fuzzed::check,
         sources::check,
     ];
     checks.iter().flat_map(|check| check(tree)).collect()

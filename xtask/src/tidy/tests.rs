@@ -92,6 +92,23 @@ fn a_dependency_of_ours_that_leaves_the_layer_table_is_found() {
 }
 
 #[test]
+fn a_lock_file_of_the_fuzz_targets_that_lacks_a_dependency_is_found() {
+    let lock = |dependencies: &str| {
+        let base = "[[package]]\nname = \"base\"\nversion = \"0.1.0\"\n";
+        let net = format!(
+            "[[package]]\nname = \"net\"\nversion = \"0.1.0\"\ndependencies = [\n{dependencies}]\n"
+        );
+        findings("fuzz/Cargo.lock", &format!("{base}\n{net}"))
+    };
+    assert!(lock(" \"base\",\n \"libc 0.2.1\",\n").is_empty());
+    assert_eq!(
+        lock(" \"base\",\n"),
+        ["fuzz/Cargo.lock: `net` differs in libc from its manifest: run `cargo metadata \
+          --manifest-path fuzz/Cargo.toml`"]
+    );
+}
+
+#[test]
 fn an_application_that_uses_another_is_found() {
     let tree = |text| {
         let kit = ("crates/apps/src/kit/serve.rs", "use crate::hotel_like;\nuse crate::hotel;\n");

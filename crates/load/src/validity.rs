@@ -54,7 +54,7 @@ pub struct Judgement {
     pub gates: Vec<Gate>,
     pub findings: Vec<String>,
     pub warnings: Vec<String>,
-    /// True if the generator's own work limited the load, so that the target can complete more: a closed loop by the
+    /// True if the generator's own work limited the load, so that the target may complete more: a closed loop by the
     /// gate `busy`, an open loop by the gate `late`. Absent of an open loop otherwise.
     pub generator_bound: Option<bool>,
     /// True if the target did not keep up with an open loop ([`Balance::is_saturated`]); `None` for
@@ -131,9 +131,9 @@ pub fn judge(plan: &Plan, measurement: &Measurement, besides: Besides) -> Judgem
             judgement.gates.push(busy);
         }
         Pacing::Open { .. } => {
-            let is_late = judgement.gates[0].reason.is_some();
-            let is_bound = is_late && slowed(measurement) == Some(Slowed::ByItsWork);
-            judgement.generator_bound = is_bound.then_some(true);
+            let is_bound = too_busy(measurement, &total).is_some();
+            let by_its_work = slowed(measurement) == Some(Slowed::ByItsWork);
+            judgement.generator_bound = (is_bound && by_its_work).then_some(true);
         }
     }
     find(plan, measurement, &total, &mut judgement);
@@ -206,12 +206,9 @@ fn late(plan: &Plan, measurement: &Measurement, total: &Part, besides: Besides) 
     // Both bounds are compared with an SLO, so the width of the interval does not matter to it.
     let is_uncertain = plan.slo.is_none() && bounds::is_uncertain(lower, upper);
     let why = match () {
-        () if measurement.is_behind => {
-            Some("more requests were due than it could count, so some are missing".to_owned())
-        }
-        // What was dropped has no lateness.
-        () if 0 < total.outcome(Outcome::Dropped) && BUSY <= measurement.machine.busy_share => {
-            Some("the backlog was full, and the target need not be the reason".to_owned())
+        () if measurement.is_behind => Some(BEHIND.to_owned()),
+        () if let Some(what) = too_busy(measurement, total) => {
+            Some(format!("{what}, and the target need not be the reason"))
         }
         () if bound < lateness && !is_of_delivery => {
             Some(format!("lateness p99 {found}, bound {allowed}"))
@@ -224,6 +221,26 @@ fn late(plan: &Plan, measurement: &Measurement, total: &Part, besides: Besides) 
     let reason =
         why.map(|why| format!("generator late: {why}. {}", cause(plan, measurement, total)));
     Gate { name: GateName::Late, figure, reason }
+}
+
+/// The words for requests that were not even counted.
+const BEHIND: &str = "more requests were due than it could count, so some are missing";
+
+/// Describes what an open loop did not get done while its generator was as busy as it can be; `None` if there is
+/// nothing, or it was not. Such a generator need not be late: it starts each request once a connection is free,
+/// and is slow to read the responses that free them.
+fn too_busy(measurement: &Measurement, total: &Part) -> Option<String> {
+    (BUSY <= measurement.machine.busy_share).then_some(())?;
+    let rate = |count: u64| grouped(count as f64 / measurement.window.length().as_secs_f64());
+    match () {
+        () if measurement.is_behind => Some(BEHIND.to_owned()),
+        () if 0 < total.outcome(Outcome::Dropped) => Some("the backlog was full".to_owned()),
+        () if measurement.balance.is_saturated() == Some(true) => {
+            let (completed, intended) = (rate(total.completed_inside), rate(total.intended));
+            Some(format!("{completed}/s of {intended}/s completed"))
+        }
+        () => None,
+    }
 }
 
 /// A cause that kept the busiest shard from its requests, besides pauses of the machine.
@@ -450,7 +467,8 @@ fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Ju
     let rate = |count: u64| count as f64 / seconds;
     let unconnected = unconnected(plan, measurement);
     if let Pacing::Open { .. } = plan.pacing {
-        judgement.saturated = measurement.balance.is_saturated();
+        let is_known = too_busy(measurement, total).is_none();
+        judgement.saturated = measurement.balance.is_saturated().filter(|_| is_known);
     }
     // A target that is not there completes less than is offered, too.
     if let Some(unconnected) = unconnected {

@@ -19,8 +19,8 @@
 //! - A closed loop that its generator limited completed less than the system can: its rate is a lower
 //!   bound, which is enough for a probe. Its response times contain the generator's own work, so an SLO
 //!   stays missed only if failures miss it.
-//! - An open loop whose backlog was full although its generator worked all the time is judged in the same way: it
-//!   read the responses late, and nobody knows what the system would have completed.
+//! - An open loop that completed less than it offered while its generator worked all the time is judged in the same
+//!   way: it read the responses late, and nobody knows what the system would have completed.
 //! - Most requests were answered wrongly: so they were, however slow anything was. A timeout or a reset is no
 //!   answer, and may come from a disturbance; so may refusals (429, 503), unless nothing was answered well.
 //! - So many requests were answered wrongly that an objective on failures is missed by them alone. Those that a
@@ -45,8 +45,7 @@ pub enum Fitness {
     Valid,
     /// The generator's own work made it late, and nothing else was slowed.
     LateByItself,
-    /// The generator was so busy that it limited a closed loop, or could not empty the backlog of an open loop, and
-    /// nothing else was slowed.
+    /// The generator was so busy that it limited the load, and nothing else was slowed.
     Busy,
     /// The machine was disturbed, or something unknown made the generator late: the system under test
     /// may have been slowed, too.
@@ -288,7 +287,9 @@ impl Fitness {
             validity.is_refused_only_by(&[GateName::Late]) && is_own_work(&load.generator);
         match () {
             () if validity.is_refused_only_by(&[GateName::Busy]) => Fitness::Busy,
-            () if is_late_by_itself && 0 < load.total.counts.dropped => Fitness::Busy,
+            () if is_late_by_itself && load.generator.generator_bound == Some(true) => {
+                Fitness::Busy
+            }
             () if is_late_by_itself => Fitness::LateByItself,
             () => Fitness::Slowed,
         }

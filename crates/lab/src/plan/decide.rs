@@ -538,7 +538,8 @@ fn attempt(
     }
     let is_bound = |entry: &&&Entry| entry.observed.as_ref().is_some_and(|o| o.generator_bound);
     if MOST_GENERATOR_BOUND <= failed.iter().filter(is_bound).count() {
-        return refused(last_reason());
+        // The rate of an open loop is a bound of what the system sustains, as that of a disturbed one is.
+        return Err(Refusal { why: last_reason(), disturbed: load.is_some() });
     }
     let is_cut_off =
         |entry: &&Entry| entry.observed.as_ref().is_some_and(Observed::needs_longer_drain);

@@ -212,21 +212,25 @@ fn a_closed_loop_is_disturbed_by_pauses_that_take_more_than_a_little_of_its_time
     }
 }
 
-#[test]
-fn a_saturated_failing_target_is_a_finding_and_the_load_stays_valid() {
+/// Returns a load of 1,000 requests in a second, of which 600 are answered and others fail.
+fn saturated() -> Measurement {
     let mut saturated = measurement(1_000, 10, 100);
     let part = &mut saturated.parts[0];
     part.intended = 1_000;
     part.outcomes = [500, 100, 0, 0, 0, 0, 0, 0, 0, 100, 300];
     part.completed_inside = 600;
-    // 1,000 arrive in a second, and 600 of them are answered.
     for arrival in 0..1_000 {
         saturated.balance.arrived(Instant(arrival * 1_000_000));
     }
     for answer in 0..600 {
         saturated.balance.answered(Instant(answer * 1_000_000 * 1_000 / 600));
     }
-    let judgement = judge(&plan(), &saturated, Besides::default());
+    saturated
+}
+
+#[test]
+fn a_saturated_failing_target_is_a_finding_and_the_load_stays_valid() {
+    let judgement = judge(&plan(), &saturated(), Besides::default());
     assert!(judgement.is_valid());
     let saturation = judgement.saturation.unwrap_or_default();
     assert!(saturation.contains("600/s of 1,000/s completed"), "{saturation}");
@@ -390,32 +394,40 @@ fn a_closed_loop_that_its_generator_limited_is_refused_with_the_reason() {
     }
 }
 
-/// An open loop shows by its lateness that it is slow, or by a backlog that was full although it worked all the time.
+/// A generator whose work fills its time is slow to read the responses, and late by nothing.
 #[test]
-fn an_open_loop_that_its_generator_limited_says_so_too() {
-    let judged = |lateness, dropped, others| {
-        let mut open = measurement(1_000, lateness, 100);
-        let part = &mut open.parts[0];
-        part.outcomes[Outcome::Dropped as usize] = dropped;
-        part.intended += dropped;
-        open.machine.busy_share = 0.9;
+fn an_open_loop_that_its_generator_limited_says_nothing_of_the_target() {
+    let judged = |mut open: Measurement, busy_share, others| {
+        open.machine.busy_share = busy_share;
         open.machine.run_queue_wait_share = Some(others);
         judge(&plan(), &open, Besides::default())
     };
-    let punctual = judged(10, 0, 0.0);
+    let punctual = judged(measurement(1_000, 10, 100), 0.9, 0.0);
     assert!(punctual.is_valid() && punctual.generator_bound.is_none(), "{:?}", punctual.reasons());
-    let late = judged(710, 0, 0.0);
-    assert_eq!((late.is_valid(), late.generator_bound), (false, Some(true)));
-    let others = judged(710, 0, 0.3);
-    assert_eq!((others.is_valid(), others.generator_bound), (false, None));
-    let full = judged(10, 7, 0.0);
-    assert_eq!(full.generator_bound, Some(true));
-    assert_eq!(
-        full.reasons(),
-        [
-            "generator late: the backlog was full, and the target need not be the reason. It was busy 90 % of \
-          the time. Give it more cores."
-        ]
+    let late = judged(measurement(1_000, 710, 100), 0.9, 0.0);
+    assert_eq!((late.is_valid(), late.generator_bound), (false, None));
+    let idle = judged(saturated(), 0.6, 0.0);
+    assert_eq!((idle.generator_bound, idle.saturated), (None, Some(true)));
+    let others = judged(saturated(), 0.9, 0.3);
+    assert_eq!((others.is_valid(), others.generator_bound, others.saturated), (false, None, None));
+
+    let mut kept_up = saturated();
+    kept_up.balance = Balance::new(Instant(0));
+    let reasons = [saturated(), kept_up].map(|open| {
+        let judgement = judged(open, 0.9, 0.0);
+        assert_eq!((judgement.generator_bound, judgement.saturated), (Some(true), None));
+        judgement.reasons().join("; ")
+    });
+    let reason = "generator late: the backlog was full, and the target need not be the reason. It was busy 90 % \
+                  of the time. Give it more cores or lower the rate.";
+    assert_eq!(reasons, [reason; 2]);
+    let mut all_sent = saturated();
+    all_sent.parts[0].outcomes[Outcome::Dropped as usize] = 0;
+    all_sent.parts[0].outcomes[Outcome::Unfinished as usize] = 400;
+    let reasons = judged(all_sent, 0.9, 0.0).reasons();
+    assert!(
+        reasons[0].starts_with("generator late: 600/s of 1,000/s completed, and"),
+        "{reasons:?}"
     );
 }
 

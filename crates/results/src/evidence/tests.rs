@@ -116,10 +116,10 @@ fn a_generator_is_late_by_itself_only_if_its_work_filled_cpus_of_its_own() {
         assert_eq!(Fitness::of(&refused(gates, busy, others)), expected, "{gates:?} {busy:?}");
     }
     assert_eq!(Fitness::of(&Load::empty("")), Fitness::Valid);
-    // What it could not send says nothing of the system.
-    let mut full = refused(&[Late], Some(0.9), Some(0.0));
-    full.total.counts.dropped = 1;
-    assert_eq!(Fitness::of(&full), Fitness::Busy);
+    // What it could not make says nothing of the system.
+    let mut bound = refused(&[Late], Some(0.9), Some(0.0));
+    bound.generator.generator_bound = Some(true);
+    assert_eq!(Fitness::of(&bound), Fitness::Busy);
 }
 
 /// A load of 1,000 requests of which 300 were slow, with this longest lateness.

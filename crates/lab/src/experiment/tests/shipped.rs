@@ -341,7 +341,7 @@ fn shipped_specs_plan() {
     expect![[r#"
         kv-ycsb · local · roles: sut = CPU 0, load = CPU 1 · 3 searches · at most 300 trials, 6 min 0 s
         factor    servers: 1, 2, 4
-        system    kv ×1 · kv may use 0.15 CPUs
+        system    kv ×1 · kv may use 0.1 CPUs
         load      8 connections, Poisson arrivals, YCSB's ycsb/workloadf
         search    capacity: adaptive from 70 % of what a closed loop completes in a short probe: outward by × 1.25 and more until it is enclosed, then bisected to 10 %; one pass or the first to 2 decides; the bounds need 2 passes or 4 failures
         trial     warm up 1 s → measure 3 s → drain ≤ 1 s
@@ -352,7 +352,7 @@ fn shipped_specs_plan() {
             2  servers=2 · capacity  8 to 100 trials, 44 s to 6 min 0 s, seed 3556812775140144
             3  servers=4 · capacity  8 to 100 trials, 44 s to 6 min 0 s, seed 4888858456017050
         first, to find the first load:
-          start    kv: benchwright kv serve --ip ${listen} --threads 1 --storage none --memory 256MiB --logs ${folder} --pin-irq 0 · at most 0.15 CPUs · ready within 30 s
+          start    kv: benchwright kv serve --ip ${listen} --threads 1 --storage none --memory 256MiB --logs ${folder} --pin-irq 0 · at most 0.1 CPUs · ready within 30 s
           run      benchwright ycsb load kv -P ycsb/workloadf -p kv.servers=kv -p recordcount=100000 -p kv.keys=integer -p fieldcount=1 -p fieldlength=8 -threads 64 → `[INSERT], Return=OK, 100000` in its output
           run      benchwright ycsb run kv -P ycsb/workloadf -p kv.servers=kv -p recordcount=100000 -p kv.keys=integer -p fieldcount=1 -p fieldlength=8 -p requestdistribution=sequential -p readproportion=1 -p readmodifywriteproportion=0 -p operationcount=100000 -threads 64 → `[READ], Return=OK, 100000` in its output
           drive    benchwright load kv://kv --closed --connections 8 --warm-up 1s --duration 2s --drain 1s --timeout 10s --seed 401444578961624 --slo 'p99<=20ms,failures<=0.1%' --progress lines --json --pipeline 64 --ycsb experiments/ycsb/workloadf --ycsb-property fieldcount=1 --ycsb-property fieldlength=8 --ycsb-property kv.keys=integer --ycsb-property recordcount=100000 --ycsb-property requestdistribution=uniform
@@ -361,13 +361,13 @@ fn shipped_specs_plan() {
     expect![[r#"
         kv-ycsb · profile guide · local · roles: sut = CPU 0, load = CPU 1 · 3 searches · at most 300 trials, 12 h 0 min
         factor    servers: 1, 2, 4
-        system    kv ×1 · kv may use 0.15 CPUs
+        system    kv ×1 · kv may use 0.1 CPUs
         load      8 connections, Poisson arrivals, YCSB's ycsb/workloadf
         search    capacity: adaptive from 70 % of what a closed loop completes in a short probe: outward by × 1.25 and more until it is enclosed, then bisected to 10 %; one pass or the "#]].assert_eq(&fixed("kv-ycsb.yaml", "guide"));
     expect![[r#"
         kv-ycsb · profile pinned · local · roles: sut = CPU 0, load = CPU 1 · 2 searches · at most 10 trials, 50 s
         factor    softirqs: anywhere, pinned
-        system    (2 replicas of kv): 2 processes · kv may use 0.15 CPUs
+        system    (2 replicas of kv): 2 processes · kv may use 0.1 CPUs
         load      8 connections, closed loop, YCSB's ycsb/workloadf
         search    none: one load
         trial     warm up 1 s → measure 3 s → drain ≤ 1 s · 5 at each load

@@ -227,8 +227,7 @@ impl Question {
     }
 }
 
-/// Compares two arms. `metrics` decide together: the probability that one of them is called different
-/// although none is, is at most 5 % (Holm, *Scandinavian Journal of Statistics* 6, 1979).
+/// Compares two arms. `metrics` decide together, and share the probability of an error ([`significances`]).
 pub fn compare(
     [a, b]: [&str; 2],
     metrics: Vec<Question>,
@@ -341,9 +340,11 @@ fn of_all(compared: Compared, failing: [usize; 2]) -> Compared {
     Compared { verdict, refused, more_blocks_needed: None, ..compared }
 }
 
-/// Returns the significance at which each metric is judged: the smallest p against α/m, the next
-/// against α/(m − 1), and so on; from the first that is not refused on, all against the same.
-fn significances(p_values: &[Option<f64>]) -> Vec<f64> {
+/// Returns the significance at which each of several questions is judged that are asked together: the smallest
+/// p against α/m, the next against α/(m − 1), and so on; from the first that is not refused on, all against the
+/// same. The probability that one of them is called different although none is, is at most α (Holm,
+/// *Scandinavian Journal of Statistics* 6, 1979).
+pub(crate) fn significances(p_values: &[Option<f64>]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     let p = |index: usize| p_values[index].unwrap_or(1.0);
     order.sort_by(|&one, &other| p(one).total_cmp(&p(other)));

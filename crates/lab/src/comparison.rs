@@ -242,7 +242,8 @@ impl Pair<'_> {
             None => in_blocks(|figure| figure.found.exact()),
         };
         let of = Of { label: label.map(str::to_owned), ..self.of.clone() };
-        Question { metric, of, blocks, censored, speeds, interleaved }
+        let failing = [&self.a, &self.b].map(|arm| arm.failing(metric));
+        Question { metric, of, blocks, censored, speeds, interleaved, failing }
     }
 }
 
@@ -311,6 +312,17 @@ impl Arm<'_> {
         })
     }
 
+    /// Returns the number of valid trials whose figures are not those of the service, since most requests
+    /// failed. What succeeded is counted apart.
+    fn failing(&self, metric: Metric) -> usize {
+        let trials = self.trials().filter(|entry| entry.purpose == Purpose::Trial);
+        let valid = trials.filter(|entry| entry.status == Status::Valid);
+        match metric.is_of_search() {
+            true => 0,
+            false => valid.filter(|entry| !is_sound(entry, metric)).count(),
+        }
+    }
+
     fn of_trials(
         &self,
         metric: Metric,
@@ -318,20 +330,24 @@ impl Arm<'_> {
         blocks: Blocks,
         usual: &Usual,
     ) -> Vec<Figure> {
-        // The figures of failures are not those of the service.
-        let is_sound = |entry: &&Entry| {
-            let observed = entry.observed.as_ref();
-            !observed.is_some_and(Observed::is_mostly_failing)
-        };
-        let is_valid =
-            |entry: &&Entry| entry.purpose == Purpose::Trial && entry.status == Status::Valid;
-        let valid = self.trials().filter(is_valid).filter(is_sound);
-        let figure = |(place, entry): (u64, &Entry)| {
+        let mut turn = 0;
+        let mut last = None;
+        // Its turn, also if those before it gave no valid trial.
+        let in_turn = self.trials().filter(|entry| entry.purpose == Purpose::Trial).map(|entry| {
+            let own = Some((entry.strand, entry.repetition));
+            if own != last {
+                (turn, last) = (turn + 1, own);
+            }
+            (turn, entry)
+        });
+        let valid =
+            in_turn.filter(|(_, entry)| entry.status == Status::Valid && is_sound(entry, metric));
+        let figure = |(turn, entry): (u64, &Entry)| {
             let block = match (blocks, self.ran.plan.order) {
                 (Blocks::One, _) => 0,
                 (Blocks::OfTheOrder, Order::Listed | Order::Shuffled) => 0,
-                // Its turn: the trials of a turn ran one after the other.
-                (Blocks::OfTheOrder, Order::Interleaved) => place,
+                // The trials of a turn ran one after the other.
+                (Blocks::OfTheOrder, Order::Interleaved) => turn,
                 (Blocks::OfTheOrder, Order::Blocks(_)) => u64::from(entry.block?),
             };
             let observed = entry.observed.as_ref()?;
@@ -346,8 +362,14 @@ impl Arm<'_> {
             };
             Some(Figure { block, trial: entry.trial as usize, found, speed })
         };
-        (1..).zip(valid).filter_map(figure).collect()
+        valid.filter_map(figure).collect()
     }
+}
+
+/// Returns true if a figure is one of the service: those of failures are not, except that the goodput counts the
+/// successes alone.
+fn is_sound(entry: &Entry, metric: Metric) -> bool {
+    metric == Metric::Goodput || !entry.observed.as_ref().is_some_and(Observed::is_mostly_failing)
 }
 
 /// Returns a difference if the checks of the machines found other things around the trials of one arm
@@ -399,6 +421,7 @@ pub fn in_words(compared: &Compared) -> String {
         several => format!(" in {several} blocks"),
     };
     let more = match (verdict, compared.more_blocks_needed) {
+        _ if compared.refused.is_some() => compared.refused.clone(),
         _ if is_censored(compared) => Some(censored_in_words(compared)),
         (Verdict::Undecided, Some(1)) => Some("about 1 more block is needed".to_owned()),
         (Verdict::Undecided, Some(more)) => Some(format!("about {more} more blocks are needed")),

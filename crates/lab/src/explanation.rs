@@ -62,6 +62,9 @@ pub fn of_run(answer: &Answer) -> Vec<Sentence> {
     if let Some(comparison) = &answer.comparison {
         for compared in &comparison.metrics {
             let rule = match compared.verdict {
+                _ if compared.refused.is_some() => {
+                    "an arm is not judged by those of its trials that work"
+                }
                 _ if is_censored(compared) => {
                     "a search that found only a bound counts with both ends of what it leaves open, and \
                      only what holds at both decides"

@@ -74,6 +74,13 @@ impl Plan {
         1 < self.strands.len()
     }
 
+    /// Returns how often each question has its turn in a block; `None` in an order without blocks.
+    pub fn each_in_a_block(&self) -> Option<u32> {
+        let Order::Blocks(of) = self.order else { return None };
+        let questions = u32::try_from(self.questions.len()).unwrap_or(u32::MAX);
+        Some((of.0 / questions).max(1))
+    }
+
     pub fn question(&self, strand: usize) -> &Question {
         &self.questions[self.strands[strand].question]
     }
@@ -281,11 +288,9 @@ impl<'a> Turns<'a> {
             let strand = self.choose()?;
             match self.decide(strand) {
                 Decision::Run(attempt) => {
-                    let block = match self.plan.order {
-                        Order::Blocks(of) => Some(self.turns.iter().sum::<u32>() / of.0 + 1),
-                        Order::Listed | Order::Shuffled | Order::Interleaved => None,
-                    };
-                    let block = block.filter(|_| self.plan.has_several());
+                    let each = self.plan.each_in_a_block().filter(|_| self.plan.has_several());
+                    let question = self.plan.strands[strand].question;
+                    let block = each.map(|each| self.had()[question] / each + 1);
                     return Some(Turn { strand, attempt, block });
                 }
                 Decision::End(ending) => self.endings[strand] = Some(ending),
@@ -386,19 +391,23 @@ impl<'a> Turns<'a> {
         match self.plan.order {
             Order::Listed | Order::Shuffled => open.min_by_key(|&strand| self.ranks[strand]),
             Order::Interleaved => open.min_by_key(|&strand| (self.turns[strand], strand)),
-            Order::Blocks(of) => self.of_block(of.0, open),
+            Order::Blocks(_) => self.of_block(open),
         }
+    }
+
+    /// Returns the number of turns that each question has had.
+    fn had(&self) -> Vec<u32> {
+        let mut had = vec![0; self.plan.questions.len()];
+        for (strand, turns) in self.plan.strands.iter().zip(&self.turns) {
+            had[strand.question] += turns;
+        }
+        had
     }
 
     /// Returns the next strand of a block. A question gets its turns in groups of as many as it has
     /// in one block; the places of each group among those of the others are random.
-    fn of_block(&self, of: u32, open: impl Iterator<Item = usize>) -> Option<usize> {
-        let questions = self.plan.questions.len();
-        let each = (of / u32::try_from(questions).unwrap_or(u32::MAX)).max(1);
-        let mut had = vec![0; questions];
-        for (strand, turns) in self.plan.strands.iter().zip(&self.turns) {
-            had[strand.question] += turns;
-        }
+    fn of_block(&self, open: impl Iterator<Item = usize>) -> Option<usize> {
+        let (each, had) = (self.plan.each_in_a_block()?, self.had());
         let place = |question: usize| {
             let (group, place) = (had[question] / each, (had[question] % each) as usize);
             let mut random = Random::part(self.plan.seed, u64::from(group) << 32 | question as u64);
@@ -406,7 +415,7 @@ impl<'a> Turns<'a> {
             places.sort_unstable();
             (group, places[place])
         };
-        let places: Vec<(u32, u64)> = (0..questions).map(place).collect();
+        let places: Vec<(u32, u64)> = (0..had.len()).map(place).collect();
         open.min_by_key(|&strand| {
             (places[self.plan.strands[strand].question], self.turns[strand], strand)
         })

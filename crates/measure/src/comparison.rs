@@ -149,6 +149,8 @@ fn logs_of(blocks: &[Block]) -> Option<Vec<Block>> {
 pub struct Ratio {
     pub ratio: f64,
     pub interval: (f64, f64),
+    /// The probability of a ratio as far from 1 if the true one were 1.
+    pub p: f64,
 }
 
 /// Returns the geometric mean of b over that of a, by Welch's t test of the logarithms (*Biometrika* 34,
@@ -164,11 +166,13 @@ pub fn welch(a: &[f64], b: &[f64], significance: f64) -> Option<Ratio> {
     let (of_a, of_b) = (sd_a * sd_a / n, sd_b * sd_b / m);
     let freedom = (of_a + of_b).powi(2) / (of_a * of_a / (n - 1.0) + of_b * of_b / (m - 1.0));
     let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
-    let half = student.inverse_cdf(1.0 - significance / 2.0) * (of_a + of_b).sqrt();
+    let deviation = (of_a + of_b).sqrt();
+    let half = student.inverse_cdf(1.0 - significance / 2.0) * deviation;
     let effect = mean_b - mean_a;
     let interval = ((effect - half).exp(), (effect + half).exp());
     let is_known = 0.0 < interval.0 && interval.1.is_finite();
-    is_known.then_some(Ratio { ratio: effect.exp(), interval })
+    let p = 2.0 * student.sf(effect.abs() / deviation);
+    is_known.then_some(Ratio { ratio: effect.exp(), interval, p })
 }
 
 /// Logarithms under the hypothesis of a shift between the arms: what is left of each value once the

@@ -4,12 +4,14 @@
 
 use std::collections::BTreeMap;
 
+use measure::comparison::Better;
 use measure::estimate::{self, CONFIDENCE, Support, is_constant};
 use measure::quantity::{self, grouped, p_in_words};
 use measure::spread::{self, Percentile};
 use measure::{Quantile, comparison, scaling as growth, trend};
 use serde::{Deserialize, Serialize};
 
+use crate::comparison::significances;
 use crate::scaling;
 
 pub mod conclusions;
@@ -21,8 +23,9 @@ mod tests;
 
 use conclusions::SpreadVerdict;
 
-/// In version 1 a look at outliers chose the test of the spreads.
-pub const SCHEMA: &str = "benchwright.analysis/2";
+/// In version 1 a look at outliers chose the test of the spreads. In version 2 each two levels were judged as if
+/// there were no others: of six equal levels, two were called different in three of ten analyses.
+pub const SCHEMA: &str = "benchwright.analysis/3";
 
 /// The significance of all tests.
 const SIGNIFICANCE: f64 = 1.0 - CONFIDENCE;
@@ -179,10 +182,13 @@ impl Outlier {
 pub struct Pair {
     pub a: String,
     pub b: String,
-    /// The geometric mean of b over that of a, with its 95 % interval by Welch's t test of the
-    /// logarithms; null if it cannot be known.
+    /// The geometric mean of b over that of a, with its interval by Welch's t test of the logarithms; null if
+    /// it cannot be known.
     pub ratio: Option<f64>,
     pub ratio_interval: Option<(f64, f64)>,
+    /// The confidence of the interval: 0.95, or more where several pairs of levels share the probability of an error.
+    #[serde(default = "usual_confidence")]
+    pub confidence: f64,
     pub verdict: Option<Verdict>,
     /// The RSD of b over that of a.
     pub rsd_ratio: Option<f64>,
@@ -200,6 +206,11 @@ pub struct Pair {
     /// True if the trials of the two levels alternate. If not, a drift of the machine looks like a
     /// difference.
     pub interleaved: bool,
+}
+
+/// The confidence of each pair in earlier versions.
+fn usual_confidence() -> f64 {
+    CONFIDENCE
 }
 
 /// A difference of two levels, by its interval and the margin.
@@ -272,8 +283,9 @@ pub fn analyse(trials: &Trials, requests: Option<u64>, margin: f64) -> Analysis 
             metric: Some(metric.metric.clone()),
             level: Some(level.to_owned()),
             text: format!(
-                "{} at {level}: {}",
+                "{} at {level}{}: {}",
                 metric.metric,
+                if is_rate(&metric.metric) { "" } else { ", if it is a throughput" },
                 scaling::superlinear(efficiency, None)
             ),
         }));
@@ -291,6 +303,12 @@ pub fn analyse(trials: &Trials, requests: Option<u64>, margin: f64) -> Analysis 
     }
     let schema = SCHEMA.to_owned();
     Analysis { schema, by: trials.by.clone(), requests, margin, metrics, warnings }
+}
+
+/// Returns true for the name of a figure that is known to be a throughput; what other columns of a table have is not
+/// known.
+fn is_rate(metric: &str) -> bool {
+    metric.parse().is_ok_and(|metric: crate::Metric| metric.better() == Better::Higher)
 }
 
 /// The rows of each level, in the order of their first trials.
@@ -331,20 +349,37 @@ fn metric(
         of_level(name, &numbers, values, floor)
     };
     let slices: Vec<&[f64]> = values.iter().map(Vec::as_slice).collect();
-    let pairs = (0..levels.len()).flat_map(|a| (a + 1..levels.len()).map(move |b| (a, b)));
-    let pair = |(a, b): (usize, usize)| {
-        let ((name_a, rows_a), (name_b, rows_b)) = (&levels[a], &levels[b]);
-        let numbers = |rows: &[usize]| rows.iter().map(|&row| trials.rows[row].trial).collect();
-        let (numbers_a, numbers_b): (Vec<usize>, Vec<usize>) = (numbers(rows_a), numbers(rows_b));
-        let alternate = alternate(&numbers_a, &numbers_b);
-        of_pair([name_a, name_b], [&values[a], &values[b]], alternate, margin)
-    };
     Metric {
         metric: trials.metrics[index].clone(),
         levels: levels.iter().zip(&values).map(level).collect(),
         trend_stratified: trend_of(&slices),
-        pairs: pairs.map(pair).collect(),
+        pairs: pairs(trials, levels, &values, margin),
     }
+}
+
+/// Compares every two levels. The ratios of all pairs share the probability of an error.
+fn pairs(
+    trials: &Trials,
+    levels: &[(String, Vec<usize>)],
+    values: &[Vec<f64>],
+    margin: f64,
+) -> Vec<Pair> {
+    let places = (0..levels.len()).flat_map(|a| (a + 1..levels.len()).map(move |b| (a, b)));
+    let places: Vec<(usize, usize)> = places.collect();
+    let of = |(a, b): (usize, usize)| [&*values[a], &*values[b]];
+    let ratios = places.iter().map(|place| {
+        let [a, b] = of(*place);
+        Some(comparison::welch(a, b, SIGNIFICANCE)?.p)
+    });
+    let ratios = significances(&ratios.collect::<Vec<Option<f64>>>());
+    let numbers = |level: usize| -> Vec<usize> {
+        levels[level].1.iter().map(|&row| trials.rows[row].trial).collect()
+    };
+    let pair = |(&(a, b), &significance): (&(usize, usize), &f64)| {
+        let pair = of_pair([&levels[a].0, &levels[b].0], of((a, b)), significance, margin);
+        Pair { interleaved: alternate(&numbers(a), &numbers(b)), ..pair }
+    };
+    places.iter().zip(&ratios).map(pair).collect()
 }
 
 /// Returns the values of a metric in the trials of these rows.
@@ -379,11 +414,11 @@ fn trend_of(groups: &[&[f64]]) -> Option<Trend> {
     trend::mann_kendall(groups).map(|found| Trend { s: found.s, of: found.most, p: found.p })
 }
 
-fn of_pair(names: [&String; 2], values: [&[f64]; 2], interleaved: bool, margin: f64) -> Pair {
+fn of_pair(names: [&String; 2], values: [&[f64]; 2], significance: f64, margin: f64) -> Pair {
     let [a, b] = values;
     let tested = spread::compare_spreads(a, b);
     let rsd = |values: &[f64]| spread::rsd(values, CONFIDENCE).map(|rsd| rsd.rsd);
-    let found = comparison::welch(a, b, SIGNIFICANCE);
+    let found = comparison::welch(a, b, significance);
     // Trials that are all equal have a ratio, although nothing tells how far it is known.
     let constant =
         || (is_constant(a) && is_constant(b) && 0.0 < a[0] && 0.0 < b[0]).then(|| b[0] / a[0]);
@@ -399,13 +434,14 @@ fn of_pair(names: [&String; 2], values: [&[f64]; 2], interleaved: bool, margin: 
         b: names[1].clone(),
         ratio: found.map(|found| found.ratio).or_else(constant),
         ratio_interval: found.map(|found| found.interval),
+        confidence: 1.0 - significance,
         verdict: found.map(|found| verdict(found.interval, margin)),
         rsd_ratio: rsd(a).zip(rsd(b)).filter(|(a, _)| 0.0 < *a).map(|(a, b)| b / a),
         rsd_ratio_p: tested.map(|tested| tested.f),
         rsd_ratio_p_brown_forsythe: tested.map(|tested| tested.brown_forsythe),
         spread: tested.map(conclusions::judge),
         absent,
-        interleaved,
+        interleaved: true,
     }
 }
 

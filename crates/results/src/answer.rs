@@ -240,7 +240,8 @@ pub struct Search {
     #[serde(default)]
     pub upper: Option<f64>,
     /// The 95 % interval of the capacity over this search and its repetitions, if there are three or more: a
-    /// t interval of the logarithms. Absent if one of them found only a bound.
+    /// t interval of the logarithms, widened to their median if that lies beyond it. Absent if one of them found only
+    /// a bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<(f64, f64)>,
     /// The capacity estimated from all trials of this search, which looks for the capacity from both
@@ -346,8 +347,16 @@ pub fn add_intervals(searches: &mut [Search]) {
     }
     for search in searches {
         let found = equal.get(&of(search)).and_then(|found| found.iter().copied().collect());
-        search.interval = found.and_then(|found: Vec<f64>| estimate::interval(&found, CONFIDENCE));
+        search.interval = found.and_then(|found: Vec<f64>| around_median(&found));
     }
+}
+
+/// Returns the interval with the median, which is the figure that is shown: of results in two groups the mean, around
+/// which the interval lies, is between these.
+fn around_median(found: &[f64]) -> Option<(f64, f64)> {
+    let (low, high) = estimate::interval(found, CONFIDENCE)?;
+    let median = estimate::median(found)?;
+    Some((low.min(median), high.max(median)))
 }
 
 /// A capacity estimated from all trials of a search.

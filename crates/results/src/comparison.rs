@@ -54,7 +54,7 @@ pub struct Compared {
     #[serde(flatten)]
     pub of: Of,
     pub verdict: Verdict,
-    /// The reason why the figures of an arm are not compared, if they are not.
+    /// The reason why the figures of an arm are not compared, or why they do not decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
     /// The figure of B over that of A: 1.05 is five per cent more. It is the ratio at which the ranks of
@@ -208,6 +208,8 @@ pub struct Question {
     /// The speed of the machine in each trial, in the places of the figures; empty if one is not known.
     pub speeds: Vec<Block>,
     pub interleaved: bool,
+    /// The trials of each arm that have no figure here, since most of their requests failed.
+    pub failing: [usize; 2],
 }
 
 impl Question {
@@ -225,8 +227,7 @@ impl Question {
     }
 }
 
-/// Compares two arms. `metrics` decide together: the probability that one of them is called different
-/// although none is, is at most 5 % (Holm, *Scandinavian Journal of Statistics* 6, 1979).
+/// Compares two arms. `metrics` decide together, and share the probability of an error ([`significances`]).
 pub fn compare(
     [a, b]: [&str; 2],
     metrics: Vec<Question>,
@@ -238,7 +239,10 @@ pub fn compare(
     let levels = significances(&p_values);
     let metrics = metrics.into_iter().zip(levels);
     let metrics: Vec<Compared> = metrics
-        .map(|(question, significance)| judged(question, significance, margin, differences))
+        .map(|(question, significance)| {
+            let failing = question.failing;
+            of_all(judged(question, significance, margin, differences), failing)
+        })
         .collect();
     let shift = |question: Question| {
         let found = comparison::compare(&question.ratios(), SIGNIFICANCE)?;
@@ -317,9 +321,30 @@ fn judged(
     }
 }
 
-/// Returns the significance at which each metric is judged: the smallest p against α/m, the next
-/// against α/(m − 1), and so on; from the first that is not refused on, all against the same.
-fn significances(p_values: &[Option<f64>]) -> Vec<f64> {
+/// Returns a comparison that holds for all trials of the arms, also for those whose requests failed: the others
+/// alone are a choice by the result.
+fn of_all(compared: Compared, failing: [usize; 2]) -> Compared {
+    let is_judged = compared.effect.is_some() || compared.effect_bounds.is_some();
+    // What fails in B alone makes it no better.
+    let holds = failing == [0, 0] || compared.verdict == Verdict::Worse && failing[0] == 0;
+    if !is_judged || holds {
+        return compared;
+    }
+    let left_out = failing.into_iter().zip(["A", "B"]).filter(|(count, _)| 0 < *count);
+    let left_out: Vec<String> = left_out.map(|(count, arm)| format!("{count} of {arm}")).collect();
+    let text = format!(
+        "most requests failed in {} more, and without those the rest decides nothing: find out why they failed",
+        left_out.join(" and ")
+    );
+    let (verdict, refused) = (Verdict::Undecided, Some(text));
+    Compared { verdict, refused, more_blocks_needed: None, ..compared }
+}
+
+/// Returns the significance at which each of several questions is judged that are asked together: the smallest
+/// p against α/m, the next against α/(m − 1), and so on; from the first that is not refused on, all against the
+/// same. The probability that one of them is called different although none is, is at most α (Holm,
+/// *Scandinavian Journal of Statistics* 6, 1979).
+pub(crate) fn significances(p_values: &[Option<f64>]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     let p = |index: usize| p_values[index].unwrap_or(1.0);
     order.sort_by(|&one, &other| p(one).total_cmp(&p(other)));

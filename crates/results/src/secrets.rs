@@ -12,6 +12,7 @@ use wire::url::ends_url;
 
 #[cfg(test)]
 mod tests;
+mod written;
 
 /// Begins the name of a reference to a variable of the environment: `env.TOKEN`.
 pub const ENV: &str = "env.";
@@ -54,8 +55,12 @@ const SCHEMES: [&str; 9] = [
 ];
 /// The words that may follow `Bearer` in a sentence.
 const BEHIND_BEARER: [&str; 4] = ["token", "tokens", "auth", "authentication"];
+/// The name of a user that is shorter is no token.
+const LEAST_TOKEN: usize = 16;
 /// Shorter values are not looked for in texts: they may stand there by chance.
 const LEAST_CHARACTERS: usize = 4;
+/// Shorter lines of a value of several are those of its form, such as `"a": [`.
+const LEAST_OF_A_LINE: usize = 10;
 
 /// The values of secrets, by the names of their references.
 #[derive(Clone, Default, Eq, PartialEq)]
@@ -141,9 +146,16 @@ impl Secrets {
         self.values.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_deref()?)))
     }
 
-    /// Returns those that are looked for in texts.
+    /// Returns those that are looked for in texts: without the white space around them, and of several lines, as a
+    /// private key has, also each line, since programs print these one by one.
     fn findable(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.known().filter(|(_, value)| LEAST_CHARACTERS <= value.chars().count())
+        let parts = self.known().flat_map(|(name, value)| {
+            let value = value.trim();
+            let lines = value.lines().map(str::trim).filter(move |line| *line != value);
+            let lines = lines.filter(|line| LEAST_OF_A_LINE <= line.chars().count());
+            lines.chain([value]).map(move |part| (name, part))
+        });
+        parts.filter(|(_, part)| LEAST_CHARACTERS <= part.chars().count())
     }
 
     /// Returns the secrets with these names.
@@ -233,17 +245,30 @@ impl Secrets {
     /// Returns a text of another program with references in place of the values.
     #[must_use]
     pub fn hide(&self, text: &str) -> String {
-        let mut forms: Vec<(String, &str)> = Vec::new();
-        for (name, value) in self.findable() {
-            forms.extend(forms_of(value).into_iter().map(|form| (form, name)));
+        let text = self.without_encoded(text);
+        let values: Vec<(char, &str, &str)> = self
+            .findable()
+            .filter_map(|(name, value)| Some((value.chars().next()?, value, name)))
+            .collect();
+        let mut result = String::new();
+        let (mut done, mut at) = (0, 0);
+        while at < text.len() {
+            let byte = text.as_bytes()[at];
+            let here = values.iter().filter(|(first, ..)| written::may_begin(byte, *first));
+            let here = here.filter_map(|(_, value, name)| {
+                Some((written::length_at(text.get(at..)?, value)?, *name))
+            });
+            // A value may be a part of another one.
+            at += match here.reduce(|best, one| if best.0 < one.0 { one } else { best }) {
+                Some((length, name)) => {
+                    result += &format!("{}${{{name}}}", &text[done..at]);
+                    done = at + length;
+                    length
+                }
+                None => 1,
+            };
         }
-        // A value may be a part of another one.
-        forms.sort_by_key(|(form, _)| std::cmp::Reverse(form.len()));
-        let mut text = self.without_encoded(text);
-        for (form, name) in forms {
-            text = text.replace(&form, &format!("${{{name}}}"));
-        }
-        text
+        result + &text[done..]
     }
 
     /// Returns a text without the words in base 64 that have a value in them, as the credentials of `Basic` have.
@@ -276,40 +301,6 @@ fn in_base64(value: &[u8]) -> impl Iterator<Item = String> {
         let own = &text[(before * 8).div_ceil(6)..bytes.len() * 8 / 6];
         [own.to_owned(), own.replace('+', "-").replace('/', "_")]
     })
-}
-
-/// Returns the forms of a value that a program may print: it is the one list of them. In base 64 it is
-/// looked for in [`Secrets::without_encoded`], as there it may be a part of a word.
-fn forms_of(value: &str) -> Vec<String> {
-    let (json, url) = (in_json(value), escaped(value));
-    let quoted = value.replace('\'', r"'\''");
-    let in_double = behind_backslashes(value, |c| matches!(c, '"' | '\\' | '$' | '`'));
-    let bare = behind_backslashes(value, |c| !c.is_ascii_alphanumeric() && !"-._/".contains(c));
-    let mut forms = vec![
-        // As some escape the slash, and others all that is not ASCII.
-        json.replace('/', r"\/"),
-        ascii_only(&json),
-        // A line in quotes of YAML that has none of JSON.
-        value.replace('\'', "''"),
-        url.replace("%20", "+"),
-        url.to_ascii_lowercase(),
-        debugged(value),
-        quoted,
-        in_double,
-        bare,
-        in_html(value, "&#39;"),
-        in_html(value, "&#x27;"),
-        in_html(value, "&apos;"),
-        in_html(value, "'"),
-        // A command line in JSON, as a document keeps one.
-        in_json(&value.replace('\'', r"'\''")),
-        json,
-        url,
-        value.to_owned(),
-    ];
-    forms.sort_unstable();
-    forms.dedup();
-    forms
 }
 
 /// Base 64 with or without its padding; what a service echoes may have bits behind its last byte.
@@ -469,7 +460,8 @@ fn passwords_of_urls_kept(text: &str, kept: &mut dyn FnMut(&str) -> String) -> S
                     Some((user, password)) => (user, format!(":{}", kept(password))),
                     None => (user_info, String::new()),
                 };
-                let user = if is_token(user) { kept(user) } else { user.to_owned() };
+                let is_secret = is_token(user) || password.is_empty() && LEAST_TOKEN <= user.len();
+                let user = if is_secret { kept(user) } else { user.to_owned() };
                 format!("{user}{password}@{host}")
             }
         };
@@ -479,7 +471,7 @@ fn passwords_of_urls_kept(text: &str, kept: &mut dyn FnMut(&str) -> String) -> S
 
 /// Returns true for the name of a user that seems to be a token: some services take one in its place.
 fn is_token(user: &str) -> bool {
-    16 <= user.len()
+    LEAST_TOKEN <= user.len()
         && user.contains(|c: char| c.is_ascii_digit())
         && user.contains(|c: char| c.is_ascii_alphabetic())
 }
@@ -582,9 +574,13 @@ pub fn words(words: &[String]) -> Vec<String> {
 }
 
 /// Returns the value of `Authorization` for the user information of a URL, `user:password`, in which
-/// `%40` stands for `@`.
+/// `%40` stands for `@`. Without a colon the password is empty, as some services take a token for a name.
 pub fn basic(user_info: &str) -> String {
-    format!("Basic {}", BASE64_STANDARD.encode(unescaped(user_info)))
+    let mut credentials = unescaped(user_info);
+    if !user_info.contains(':') {
+        credentials.push(b':');
+    }
+    format!("Basic {}", BASE64_STANDARD.encode(credentials))
 }
 
 fn unescaped(text: &str) -> Vec<u8> {
@@ -610,46 +606,6 @@ fn unescaped(text: &str) -> Vec<u8> {
 fn in_json(text: &str) -> String {
     let quoted = serde_json::to_string(text).expect("it is a text");
     quoted[1..quoted.len() - 1].to_owned()
-}
-
-/// Returns a text of JSON with all other characters than those of ASCII written as `\u00e9`.
-fn ascii_only(json: &str) -> String {
-    let mut ascii = String::new();
-    for c in json.chars() {
-        match c.is_ascii() {
-            true => ascii.push(c),
-            false => {
-                let mut units = [0; 2];
-                let units = c.encode_utf16(&mut units).iter();
-                ascii.extend(units.map(|unit| format!("\\u{unit:04x}")));
-            }
-        }
-    }
-    ascii
-}
-
-/// Returns a text as it stands in the quotes of a message of ours (`{:?}`).
-fn debugged(text: &str) -> String {
-    let quoted = format!("{text:?}");
-    quoted[1..quoted.len() - 1].to_owned()
-}
-
-/// Returns a text as a shell reads it outside of quotes, or in double ones.
-fn behind_backslashes(text: &str, is_special: impl Fn(char) -> bool) -> String {
-    let mut result = String::new();
-    for c in text.chars() {
-        if is_special(c) {
-            result.push('\\');
-        }
-        result.push(c);
-    }
-    result
-}
-
-/// Returns a text as it stands on a page, where an apostrophe has several forms.
-fn in_html(text: &str, apostrophe: &str) -> String {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    text.replace('"', "&quot;").replace('\'', apostrophe)
 }
 
 /// Returns a text percent-encoded, as it stands in a URL.

@@ -240,6 +240,11 @@ fn of_metric(text: &mut String, by: &str, metric: &Metric) {
         let (s, of, p) = (trend.s, trend.of, probability(trend.p));
         let _ = writeln!(text, "  trend inside the levels: S = {s} of {of}, p = {p}");
     }
+    if 1 < metric.pairs.len() {
+        let count = metric.pairs.len();
+        let _ =
+            writeln!(text, "  the {count} ratios share the probability of an error, 5 % in all:");
+    }
     for pair in &metric.pairs {
         let Pair { a, b, ratio, ratio_interval, verdict, rsd_ratio, spread, absent, .. } = pair;
         let mut parts = Vec::new();

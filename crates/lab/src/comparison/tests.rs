@@ -81,6 +81,45 @@ fn an_arm_whose_requests_fail_is_not_better() {
         .assert_eq(&in_words(&found.metrics[0]));
 }
 
+/// The worse arm is not judged by those of its trials that went well.
+#[test]
+fn the_trials_that_work_do_not_decide_for_those_that_fail() {
+    let rest = "repeat: {trials: 10, order: {blocks: 4}}\ncompare: {metrics: [p50, goodput]}";
+    let with = |time: &str, failing: &[u32]| {
+        let mut past = crate::for_tests::ran(&versions(time, rest));
+        let is_failing =
+            |entry: &&mut Entry| entry.strand == Some(2) && failing.contains(&entry.repetition);
+        for entry in past.journal.iter_mut().filter(is_failing) {
+            let observed = entry.observed.as_mut().unwrap();
+            (observed.failures, observed.goodput_per_s) = (observed.requests, 0.0);
+        }
+        let found = past.compared(&[], None).unwrap();
+        found.metrics.iter().map(in_words).collect::<Vec<_>>().join("\n")
+    };
+    expect![[r#"
+        p50 undecided: −71.4 % (−72.9 … −69.5 %), p = 0.0021; median 1.75 ms → 496 µs; 10 and 6 trials in 5 blocks; most requests failed in 4 of B more, and without those the rest decides nothing: find out why they failed
+        goodput undecided: −2.4 % (−100.0 … +0.6 %), p = 0.0985; median 603/s → 592/s; 10 and 10 trials in 5 blocks; how many more are needed cannot be known"#]].assert_eq(&with("0.5ms", &[1, 4, 5, 8]));
+    expect![[r#"
+        p50 worse: +33728.8 % (+31377.5 … +39526.1 %), p = 0.0021; median 1.75 ms → 595 ms; 10 and 6 trials in 5 blocks
+        goodput worse: −100.0 % (−100.0 … −100.0 %), p = 0.0003; median 603/s → 0/s; 10 and 10 trials in 5 blocks"#]].assert_eq(&with("2ms", &[1, 4, 5, 8]));
+}
+
+/// Between two valid trials of an arm, others had their turn.
+#[test]
+fn a_turn_without_a_valid_trial_does_not_shift_the_trials_after_it() {
+    let rest = "repeat: {trials: 6, order: interleaved}\ncompare: {metrics: [p50]}";
+    let mut past = crate::for_tests::ran(&versions("1ms", rest));
+    for (entry, n) in past.journal.iter_mut().zip(0u64..) {
+        let observed = entry.observed.as_mut().unwrap();
+        // The machine slows down by a tenth from one turn to the next.
+        observed.p50_ns = Some(10_000_000 + 1_000_000 * (n / 2));
+    }
+    past.journal[2].status = Status::Invalid;
+    let found = past.compared(&[], None).unwrap();
+    let p50 = &found.metrics[0];
+    assert_eq!((p50.effect, p50.blocks), (Some(1.0), 5));
+}
+
 /// The speeds are in the places of their figures: a machine that explains all of the figures leaves only
 /// the true difference.
 #[test]

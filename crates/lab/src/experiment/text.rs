@@ -95,11 +95,12 @@ fn secrets(resolved: &Resolved) -> Option<String> {
 }
 
 fn order(plan: &Plan) -> String {
+    let in_a_block = || plan.each_in_a_block().unwrap_or_default() as usize * plan.questions.len();
     let rule = match plan.order {
         Order::Listed => "one search after the other, as listed",
         Order::Shuffled => "one search after the other, in a random order",
         Order::Interleaved => "one trial of each search in turn",
-        Order::Blocks(of) => &format!("random blocks of {} trials", of.0),
+        Order::Blocks(_) => &format!("random blocks of {} trials", in_a_block()),
     };
     let cells = plan.cells.len();
     let each = plan.strands.len() / cells;

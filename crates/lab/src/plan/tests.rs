@@ -108,14 +108,29 @@ fn every_block_has_each_question_equally_often_in_a_random_order() {
 
 #[test]
 fn blocks_are_numbered() {
-    let plan = plan("trials: 3, order: {blocks: 4}");
+    let blocks = blocks_of("trials: 3, order: {blocks: 4}");
+    assert_eq!(blocks, [1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]);
+}
+
+/// Four questions: a block that began in the middle of a group would lack some of them.
+#[test]
+fn a_block_that_cannot_be_divided_has_fewer_trials_and_every_question() {
+    for size in [1, 3, 5, 6, 7] {
+        let blocks = blocks_of(&format!("trials: 3, order: {{blocks: {size}}}"));
+        assert_eq!(blocks, [1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3], "{size}");
+    }
+}
+
+/// Returns the block of each trial.
+fn blocks_of(repeat: &str) -> Vec<u32> {
+    let plan = plan(repeat);
     let mut turns = Turns::new(&plan, Vec::new());
     let mut blocks = Vec::new();
     while let Some(turn) = turns.next_turn() {
         blocks.extend(turn.block);
         turns.push(entry(&plan, &turn, Status::Valid));
     }
-    assert_eq!(blocks, [1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]);
+    blocks
 }
 
 #[test]

@@ -95,7 +95,8 @@ pub enum Order {
     Shuffled,
     /// One trial of each search in turn: a drift of the machine meets all of them alike.
     Interleaved,
-    /// Blocks of so many trials: in each block every question has equally many, in a random order.
+    /// Blocks of so many trials: in each block every question has equally many, in a random order. A number
+    /// that cannot be divided so is rounded down, to one trial of each question at least.
     Blocks(AtLeastOne),
 }
 

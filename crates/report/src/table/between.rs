@@ -26,9 +26,9 @@ pub(crate) fn write(run: &Run, out: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-const CAPTION: &str = "Each pair by itself, at 5 %. The ratio is that of the geometric means, with the 95 % interval \
-    of Welch’s t test. The spreads are tested by all exchanges of the distances from the medians, whatever their \
-    distribution. F, which assumes normal logarithms, and Brown-Forsythe, which finds little in few trials, are there \
+const CAPTION: &str = "The ratio is that of the geometric means, with the interval of Welch’s t test; the pairs of a \
+    metric share the probability of an error, 5 % in all. The spreads are tested pair by pair, each at 5 %, by all \
+    exchanges of the distances from the medians, whatever their distribution. F, which assumes normal logarithms, and Brown-Forsythe, which finds little in few trials, are there \
     to look at.";
 
 fn table(analysis: &Analysis) -> Table {
@@ -37,7 +37,7 @@ fn table(analysis: &Analysis) -> Table {
         "from",
         "to",
         "ratio",
-        "95 % from",
+        "interval from",
         "to",
         "level",
         "RSD ×",

@@ -104,7 +104,7 @@ fn the_stages_stand_side_by_side() {
         <li>! delivery p99.99 of 2,500 requests rests on 0.3 beyond it: it is unsupported, at least 10 are needed for an indication (100,000 requests); that takes 200 s</li>
     "#]].assert_eq(list);
     expect![[r#"
-        metric | from | to | ratio | 95 % from | to | level | RSD × | p | p (F) | p (B.-F.) | spread | 
+        metric | from | to | ratio | interval from | to | level | RSD × | p | p (F) | p (B.-F.) | spread | 
         delivery p50 | none | pinned | 0.999 | 0.998 | 1.000 | equivalent | 0.03 | 0.1000 decides | 0.0001 | 0.0155 | ? no difference shown
         delivery p90 | none | pinned | 1.000 | 0.999 | 1.000 | equivalent | 0.03 | 0.1000 decides | 0.0001 | 0.0155 | ? no difference shown
         delivery p99 | none | pinned | 0.993 | 0.983 | 1.003 | equivalent | 0.03 | 0.1000 decides | 0.0001 | 0.0155 | ? no difference shown

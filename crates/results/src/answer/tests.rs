@@ -48,6 +48,30 @@ fn a_capacity_names_the_loads_beside_it_that_missed() {
     assert!(of_sessions.rate_in_words().ends_with(" sessions/s"));
 }
 
+/// On a machine that is fast or slow the mean lies between both, and most searches found the same.
+#[test]
+fn the_interval_of_repeated_searches_has_their_median() {
+    let search = |rate_per_s: f64| Search {
+        capacity: Some(Capacity {
+            rate_per_s,
+            at_least: false,
+            completed_per_s: rate_per_s,
+            trial: 1,
+            slo: "p99 ≤ 100 ms".to_owned(),
+            missed_at_per_s: None,
+            missed_below_per_s: None,
+            in_doubt: false,
+            sessions: false,
+        }),
+        trials: 12,
+        ..Search::of_strand(1)
+    };
+    let mut searches = [vec![search(900.0); 6], vec![search(600.0); 4]].concat();
+    add_intervals(&mut searches);
+    let (low, high) = searches[0].interval.unwrap();
+    assert!((650.0..670.0).contains(&low) && high == 900.0, "{low} … {high}");
+}
+
 /// An answer of version 2 with two searches: one ended at the end of its range, the other found its capacity.
 #[test]
 fn an_earlier_answer_is_read_with_its_bounds_marked() {

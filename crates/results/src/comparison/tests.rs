@@ -17,6 +17,7 @@ fn question(metric: Metric, blocks: Vec<Block>) -> Question {
         censored: None,
         speeds: Vec::new(),
         interleaved: true,
+        failing: [0, 0],
     }
 }
 

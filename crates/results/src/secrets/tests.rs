@@ -61,11 +61,54 @@ fn a_value_with_quotes_and_blanks_is_hidden_in_each_form_that_quotes_it() {
         "it&#x27;s &quot;a&quot; &lt;b&gt; &amp; $c/\\ü🔑".to_owned(),
         "it&apos;s &quot;a&quot; &lt;b&gt; &amp; $c/\\ü🔑".to_owned(),
         "it%27s%20%22a%22%20%3cb%3e%20%26%20%24c%2f%5c%c3%bc%f0%9f%94%91".to_owned(),
+        // Each of these leaves other characters as they are.
+        "it's%20%22a%22%20%3Cb%3E%20%26%20$c/%5C%C3%BC%F0%9F%94%91".to_owned(),
+        "it%2527s%2520%2522a%2522%2520%253Cb%253E%2520%2526%2520%2524c%252F%255C%25C3%25BC%25F0%259F%2594%2591"
+            .to_owned(),
+        "it&#39;s &#34;a&#34; &lt;b&gt; &amp; $c/\\ü🔑".to_owned(),
+        "it&#039;s &quot;a&quot; &#60;b&#62; &#038; $c/\\&#xfc;&#128273;".to_owned(),
+        r#"it's \"a\" \u003cb\u003e \u0026 $c/\\ü🔑"#.to_owned(),
+        r#"it\u0027s \u0022a\u0022 \u003Cb\u003E \u0026 $c\/\\\u00FC\uD83D\uDD11"#.to_owned(),
+        r#"b'it\'s "a" <b> & $c/\\\xc3\xbc\xf0\x9f\x94\x91'"#.to_owned(),
+        r#"'it\'s "a" <b> & $c/\\\xfc\U0001f511'"#.to_owned(),
+        r#"it's "a" <b> & $c/\\\303\274\360\237\224\221"#.to_owned(),
+        r#"'it'"'"'s "a" <b> & $c/\ü🔑'"#.to_owned(),
+        r#""it's ""a"" <b> & $c/\ü🔑""#.to_owned(),
+        json(&json(value)),
+        json(&json(&json(value))),
     ];
     for form in forms {
         let hidden = secrets.hide(&format!("[{form}]"));
         assert!(hidden.contains("${env.TOKEN}"), "{form} becomes {hidden}");
         assert!(!hidden.contains("a\\\"") && !hidden.contains("$c"), "{form} becomes {hidden}");
+    }
+}
+
+/// A file often ends its only line, and a program prints a private key line by line.
+#[test]
+fn a_value_of_several_lines_is_hidden_in_each_of_them() {
+    let mut secrets = Secrets::default();
+    secrets.set("env.ONE", " s3cret-value\n");
+    assert_eq!(secrets.hide("got s3cret-value."), "got ${env.ONE}.");
+    let key = "-----BEGIN KEY-----\nMIIEvQIBADANBgkq\nhkiG9w0BAQEFAASC\n-----END KEY-----\n";
+    secrets.set("env.KEY", key);
+    assert_eq!(secrets.hide(&format!("key={key}")), "key=${env.KEY}\n");
+    assert_eq!(secrets.hide("12:00 hkiG9w0BAQEFAASC"), "12:00 ${env.KEY}");
+    assert_eq!(secrets.hide(&format!("{key:?}")), "\"${env.KEY}\\n\"");
+}
+
+/// Nothing is taken for a value, although parts of it are its beginning or look like escapes.
+#[test]
+fn a_text_without_the_value_stays() {
+    let mut secrets = Secrets::default();
+    secrets.set("env.T", "ab%41\\n+c");
+    for text in
+        ["ab%41\\n+d", "abA\n c", "%61%6", "ab%", "ab\\", "&#97", "ab%25", "'\\", "\\u00", "ü%é&ü;"]
+    {
+        assert_eq!(secrets.hide(text), text);
+    }
+    for text in ["ab%41\\n+c", "ab%2541%5Cn%2Bc", "ab%41\\\\n+c", "ab%41&#92;n&#43;c"] {
+        assert_eq!(secrets.hide(text), "${env.T}", "{text}");
     }
 }
 
@@ -136,6 +179,7 @@ fn user_information_becomes_a_header_field() {
     assert_eq!(basic("Aladdin:open sesame"), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
     assert_eq!(basic("Aladdin:open%20sesame"), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
     assert_eq!(basic("a%4:%"), basic("a%4:%"));
+    assert_eq!(basic("Aladdin"), basic("Aladdin:"), "an empty password");
 }
 
 #[test]

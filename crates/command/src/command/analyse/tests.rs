@@ -33,7 +33,7 @@ fn the_table_and_its_warnings_are_printed() {
         = p99: the RSD is 4.76 % (2.48 … 29.93 %) at 1, 13.04 % (6.79 … 81.97 %) at 2. No difference is shown: 1 → 2 (RSD × 2.74, p = 0.3333).
         ! logins at 1: 3 trials say little of their spread
         ! logins at 2: 3 trials say little of their spread
-        ! logins at 2: 1.14 times as much as the first level promises: superlinear. Overload, warm-up or a cache; look if requests failed
+        ! logins at 2, if it is a throughput: 1.14 times as much as the first level promises: superlinear. Overload, warm-up or a cache; look if requests failed
         ! p99 of 600 requests rests on 6.0 beyond it: it is unsupported, at least 10 are needed for an indication (1,000 requests)
         ! p99 at 1: 3 trials say little of their spread
         ! p99 at 2: 3 trials say little of their spread

@@ -19,6 +19,7 @@ fn two_directories() -> Comparison {
         censored: None,
         speeds: Vec::new(),
         interleaved: false,
+        failing: [0, 0],
     };
     let difference = |what: &str, a: Option<&str>, b: Option<&str>| Difference {
         what: what.to_owned(),
@@ -127,8 +128,15 @@ fn a_comparison_at_equal_speed_stands_beside_the_raw_one() {
     };
     let speeds = times.iter().map(speed).collect();
     let of = Of::default();
-    let question =
-        Question { metric: Metric::P99, of, blocks, censored: None, speeds, interleaved: true };
+    let question = Question {
+        metric: Metric::P99,
+        of,
+        blocks,
+        censored: None,
+        speeds,
+        interleaved: true,
+        failing: [0, 0],
+    };
     let compared = results::comparison::compare(["old", "new"], vec![question], vec![], 0.03, &[]);
     let all = [text(&compared), markdown(&compared), junit(&compared).unwrap()].join("\n");
     expect![[r#"
@@ -167,6 +175,7 @@ fn bounds_stand_in_every_format() {
         censored: Some(Censored { a, b }),
         speeds: Vec::new(),
         interleaved: true,
+        failing: [0, 0],
     };
     let found = results::comparison::compare(["old", "new"], vec![question], Vec::new(), 0.03, &[]);
     expect![[r#"

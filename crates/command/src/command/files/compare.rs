@@ -77,7 +77,7 @@ fn compared(arms: [&[Foreign]; 2], metrics: &[Metric], margin: f64) -> Result<Fo
         &differences(arms),
     );
     for (compared, refusal) in comparison.metrics.iter_mut().zip(refusals) {
-        compared.refused = refusal;
+        compared.refused = refusal.or(compared.refused.take());
     }
     comparison.order_unknown = true;
     comparison.failures =
@@ -122,6 +122,7 @@ fn question(arms: [&[Foreign]; 2], metric: Metric) -> Question {
         censored: None,
         speeds: Vec::new(),
         interleaved: false,
+        failing: arms.map(|arm| arm.iter().filter(|file| !is_sound(file, metric)).count()),
     }
 }
 

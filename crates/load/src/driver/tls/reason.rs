@@ -59,8 +59,10 @@ fn certificate(error: &CertificateError) -> &'static str {
         }
         E::BadSignature => "its certificate's signature is wrong; continue with --insecure",
         E::Revoked => "its certificate was revoked; continue with --insecure",
+        // Also the self-signed one that `openssl req -x509` makes, which says that it is an authority's.
         _ => {
-            "its certificate is not a server certificate, or is malformed; continue with --insecure"
+            "its certificate is self-signed, not a server certificate, or malformed; if you trust it, name it \
+             with --ca FILE, or continue with --insecure"
         }
     }
 }

@@ -328,10 +328,12 @@ fn text(phases: &[(&str, &Option<Figures>)]) -> String {
                 text.push_str(&format!("{name}: {} {what}\n", quantity::counted(count)));
             }
         };
-        let why = figures.why.as_ref().map(|why| format!("; the reason of most: {why}"));
-        line(figures.failed, &format!("operations failed{}", why.unwrap_or_default()));
+        line(figures.failed, "operations failed");
         line(figures.unfinished, "operations had no answer at the end");
         line(figures.sent_again, "batches were sent again after broken connections");
+        if let Some(why) = &figures.why {
+            text.push_str(&format!("{name}: the reason of most failures: {why}\n"));
+        }
     }
     text
 }

@@ -103,9 +103,10 @@ fn figures_are_printed_as_text_and_as_a_document() {
     let phases = [("fill", &None), ("run", &Some(figures))];
     expect![[r#"
         run: 3.000 Mops/s over 10.0 s, 30,000,000 operations; a batch took 250.0 µs (median), 900.5 µs (p99)
-        run: 2 operations failed; the reason of most: FULL
+        run: 2 operations failed
         run: 5 operations had no answer at the end
         run: 3 batches were sent again after broken connections
+        run: the reason of most failures: FULL
     "#]]
     .assert_eq(&text(&phases));
     expect![[r#"{"schema":"benchwright.ycsb-bench/2","run":{"operations":30000000,"ok":30000100,"failed":2,"why":"FULL","unfinished":5,"batches_sent_again":3,"window_ns":10000000000,"operations_per_s":3000000.0,"batch_p50_ns":250000,"batch_p99_ns":900500,"interrupted":false}}"#]]

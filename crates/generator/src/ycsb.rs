@@ -11,15 +11,18 @@ use std::sync::atomic::AtomicBool;
 use load::driver::kv::{Kv, Terms, shared};
 pub use load::measurement::Failure as NotMeasured;
 use load::measurement::{Measurement, Plan, Pool, measure};
+use load::observe::Part;
 use load::pacing::Pacing;
+use load::shard::Unopened;
 use load::{Driver, Outcome};
 use measure::pace::Think;
 use measure::{Histogram, Nanos, Quantile};
+use net::Closed;
 use wire::kv::{HEADER_BYTES, Token};
 use ycsb::bench::{self, Batches, Fill, Inserted, Keys, Mix, Requests, Run, scans};
 use ycsb::keys::{Distribution, Share};
 use ycsb::kv;
-use ycsb::workload::Part;
+use ycsb::workload;
 
 #[cfg(test)]
 mod tests;
@@ -30,7 +33,7 @@ pub struct Bench {
     pub servers: Vec<SocketAddr>,
     pub threads: u16,
     /// The client among several, which divide the keys of the fill and the operations of the run.
-    pub client: Part,
+    pub client: workload::Part,
     pub keys: Keys,
     /// The keys that the run asks for, one after the other; it draws them if absent.
     pub listed: Option<Arc<Vec<u64>>>,
@@ -50,11 +53,15 @@ pub struct Bench {
 /// The figures of a fill or a run.
 #[derive(Clone, Debug)]
 pub struct Figures {
-    /// The operations that were answered in the window.
+    /// The operations that ended as hoped in the window.
     pub operations: u64,
     /// The operations that ended as hoped, and otherwise, at any time.
     pub ok: u64,
     pub failed: u64,
+    /// The reason of some that failed, if one is known.
+    pub why: Option<String>,
+    /// The operations that had no answer when the last ones were not waited for any more.
+    pub unfinished: u64,
     /// The keys that a fill did not try to write: it ends early if a server is gone.
     pub unwritten: u64,
     /// The batches that were sent again, after their connection broke.
@@ -67,8 +74,15 @@ pub struct Figures {
 }
 
 impl Figures {
-    pub fn per_second(&self) -> f64 {
-        self.operations as f64 / self.window.as_secs_f64()
+    /// The throughput, unless there was no time: a fill may have no keys.
+    pub fn per_second(&self) -> Option<f64> {
+        let seconds = self.window.as_secs_f64();
+        (0.0 < seconds).then(|| self.operations as f64 / seconds)
+    }
+
+    /// True if every operation that was to be executed was.
+    pub fn is_whole(&self) -> bool {
+        self.failed + self.unwritten + self.unfinished == 0
     }
 }
 
@@ -90,7 +104,8 @@ pub fn fill(bench: &Bench, stop: &AtomicBool) -> Result<Figures, NotMeasured> {
         Batches::Fill(Fill::new(first + thread, step, bench.keys.clone(), share, bench.batch))
     })?;
     let own = own_keys(bench.keys.count(), first, threads, step);
-    Ok(Figures { unwritten: own.saturating_sub(figures.ok + figures.failed), ..figures })
+    let tried = figures.ok + figures.failed + figures.unfinished;
+    Ok(Figures { unwritten: own.saturating_sub(tried), ..figures })
 }
 
 /// The number of keys of a client that has so many of each `step`, from the first on.
@@ -127,9 +142,9 @@ pub fn run(bench: &Bench, stop: &AtomicBool) -> Result<Figures, NotMeasured> {
 impl Bench {
     /// The part of a list that a thread of this client asks for, each of its connections what its server has.
     fn part(&self, listed: &[u64], thread: u64) -> Range<usize> {
-        let Part { number, of } = self.client;
+        let workload::Part { number, of } = self.client;
         let threads = u32::from(self.threads);
-        let part = Part { number: number * threads + thread as u32, of: of * threads };
+        let part = workload::Part { number: number * threads + thread as u32, of: of * threads };
         let Range { start, end } = part.share(listed.len() as u64);
         start as usize..end as usize
     }
@@ -153,7 +168,8 @@ impl Bench {
             }
         }
         let targets = u32::from(servers);
-        Ok(figures(&self.measure(pools, targets, drivers, length, stop)?))
+        let measurement = self.measure(pools, targets, drivers, length, stop)?;
+        Ok(figures(&measurement, |part| (part.ok_operations_inside, part.operations)))
     }
 
     /// Runs the workload E: scans go on at the server of the next hashes, so that each operation is a request.
@@ -172,14 +188,9 @@ impl Bench {
         let drivers =
             client::of_kv(&pools, &streams, kv::Keys::Integers, &terms, self.token.as_ref());
         let measurement = self.measure(pools, 1, drivers, self.seconds, stop)?;
-        let (mut operations, mut ok, mut failed) = (0, 0, 0);
-        for part in &measurement.parts {
-            operations += part.completed_inside;
-            ok += part.outcomes[Outcome::Ok as usize];
-            failed += Outcome::failures(&part.outcomes);
-        }
+        let whole = figures(&measurement, |part| (part.ok_inside, part.outcomes));
         // No driver of single operations resumes a session: what it redirects goes on elsewhere.
-        Ok(Figures { operations, ok, failed, sent_again: 0, ..figures(&measurement) })
+        Ok(Figures { sent_again: 0, ..whole })
     }
 
     fn measure<D: Driver + Send>(
@@ -199,21 +210,43 @@ impl Bench {
     }
 }
 
-fn figures(measurement: &Measurement) -> Figures {
+/// Returns the reason why a server cannot be used, of a connection that was not opened; `token_option` is what
+/// names the file of a token.
+pub fn unusable(why: Option<&Unopened>, token_option: &str) -> String {
+    match why {
+        Some(Unopened::By(Closed::Refused)) => "nobody listens there".to_owned(),
+        Some(Unopened::Unprepared(why)) => token::refusal(why, token_option)
+            // The time for it is no option of these commands.
+            .unwrap_or_else(|| why.trim_end_matches(" (--connect-timeout)").to_owned()),
+        _ => "there is no answer".to_owned(),
+    }
+}
+
+/// Sums up a load; `counts` returns what ended as hoped in the window, and all by outcome.
+fn figures(
+    measurement: &Measurement,
+    counts: impl Fn(&Part) -> (u64, [u64; Outcome::ALL.len()]),
+) -> Figures {
     let mut service = Histogram::new();
-    let (mut operations, mut ok, mut failed, mut sent_again) = (0, 0, 0, 0);
+    let (mut operations, mut ok, mut failed, mut unfinished, mut sent_again) = (0, 0, 0, 0, 0);
     for part in &measurement.parts {
         service.add(&part.service);
-        operations += part.operations_inside;
-        ok += part.operations[Outcome::Ok as usize];
-        failed += Outcome::failures(&part.operations);
+        let (inside, outcomes) = counts(part);
+        operations += inside;
+        ok += outcomes[Outcome::Ok as usize];
+        failed += Outcome::failures(&outcomes);
+        unfinished += outcomes[Outcome::Unfinished as usize];
         sent_again += part.redirected;
     }
+    let reasons = measurement.parts.iter().flat_map(|part| part.reasons.iter());
+    let most = reasons.max_by_key(|(.., count)| *count);
     let quantile = |level| Quantile::new(level).and_then(|quantile| service.quantile(quantile));
     Figures {
         operations,
         ok,
         failed,
+        why: most.map(|(_, why, _)| why),
+        unfinished,
         unwritten: 0,
         sent_again,
         window: measurement.window.length(),

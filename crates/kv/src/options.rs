@@ -61,50 +61,65 @@ impl Default for Options {
 impl Options {
     /// Checks each size.
     pub(crate) fn check(&self, is_stored: bool) -> Result<(), OpenError> {
-        let pages = self.memory / self.page.max(1);
+        let least = if is_stored { LEAST_PAGES } else { 2 };
         let checks = [
             (
                 "page",
                 self.page.to_string(),
                 self.page.is_power_of_two() && (16 << 10..=1 << 30).contains(&self.page),
-                "a power of two from 16 KiB to 1 GiB",
+                "a power of two from 16 KiB to 1 GiB".to_owned(),
             ),
             (
                 "memory",
-                self.memory.to_string(),
-                pages >= if is_stored { LEAST_PAGES } else { 2 } && self.memory < 1 << 47,
-                "two pages or more, with a storage four, below 128 TiB",
+                size(self.memory),
+                self.memory / self.page.max(1) >= least && self.memory < 1 << 47,
+                format!("{} or more, below 128 TiB", size(least.saturating_mul(self.page))),
             ),
             (
                 "segment",
                 self.segment.to_string(),
                 self.segment.is_power_of_two() && self.segment >= self.page,
-                "a power of two, not below the page",
+                "a power of two, not below the page".to_owned(),
             ),
             (
                 "log_limit",
-                self.log_limit.unwrap_or(0).to_string(),
+                size(self.log_limit.unwrap_or(0)),
                 // What is in memory cannot be compacted.
                 !is_stored || self.log_limit.is_none_or(|limit| limit / 5 * 4 >= self.memory),
-                "a quarter more than the memory, or more",
+                format!(
+                    "{} or more, a quarter more than the memory",
+                    size(self.memory.div_ceil(4).saturating_mul(5))
+                ),
             ),
-            ("buckets", self.buckets.to_string(), self.buckets <= 1 << 36, "at most 2^36"),
+            (
+                "buckets",
+                self.buckets.to_string(),
+                self.buckets <= 1 << 36,
+                "at most 2^36".to_owned(),
+            ),
             (
                 "mutable_fraction",
                 self.mutable_fraction.to_string(),
                 self.mutable_fraction > 0.0 && self.mutable_fraction <= 0.95,
-                "a number above 0 and at most 0.95",
+                "a number above 0 and at most 0.95".to_owned(),
             ),
             (
                 "sessions",
                 self.sessions.to_string(),
                 (1..=1 << 16).contains(&self.sessions),
-                "1 to 65,536",
+                "1 to 65,536".to_owned(),
             ),
         ];
         let wrong = checks.into_iter().find(|(.., is_valid, _)| !is_valid);
         wrong.map_or(Ok(()), |(name, value, _, valid)| Err(OpenError::Size { name, value, valid }))
     }
+}
+
+/// Prints a size in the largest unit of which it is a multiple.
+fn size(bytes: u64) -> String {
+    let units = [(1u64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let unit = units.into_iter().find(|(unit, _)| 0 < bytes && bytes.is_multiple_of(*unit));
+    unit.map_or(bytes.to_string(), |(unit, name)| format!("{} {name}", bytes / unit))
 }
 
 /// The reason why a store could not be opened.
@@ -114,7 +129,7 @@ pub enum OpenError {
     Size {
         name: &'static str,
         value: String,
-        valid: &'static str,
+        valid: String,
     },
     /// The operating system has not given the memory.
     Memory {

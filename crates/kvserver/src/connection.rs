@@ -1,7 +1,5 @@
 //! One connection: bytes in, bytes out, without I/O and without a clock.
 
-use std::sync::atomic::Ordering;
-
 use wire::kv::{
     Body, Checksums, Code, Decoder, Frame, HEADER_BYTES, Hello, Malformed, VERSION, Verb,
     encode_error, encode_report, encode_wrong_view,
@@ -10,6 +8,7 @@ use wire::kv::{
 use crate::bounds::{MOST_SHARDS, MOST_WAITING};
 use crate::counts::Counted;
 use crate::desk::Desk;
+use crate::operator::schema;
 use crate::session::{Running, VIEW};
 use crate::sessions::Claim;
 
@@ -244,12 +243,10 @@ fn handle(
             None => refuse(Code::Unsupported, HEADER_BYTES as u32),
         },
         (State::Open(_), Body::Operate(Verb::Compact)) if desk.shared.store.compact() => {
-            report(state, "{\"schema\":\"benchwright.kv-compact/1\"}", out);
-            Ok(())
+            begun(state, Verb::Compact, out)
         }
         (State::Open(_), Body::Operate(Verb::Grow)) if desk.shared.store.grow() => {
-            report(state, "{\"schema\":\"benchwright.kv-grow/1\"}", out);
-            Ok(())
+            begun(state, Verb::Grow, out)
         }
         (State::Open(_), Body::Operate(_)) => refuse(Code::Unsupported, HEADER_BYTES as u32),
         (State::Open(session), Body::RequestFixed(_) | Body::Request(_)) => {
@@ -260,6 +257,12 @@ fn handle(
             refuse(Code::Unexpected, KIND_AT)
         }
     }
+}
+
+/// Answers that this work was begun.
+fn begun(state: &mut State, verb: Verb, out: &mut Vec<u8>) -> Result<(), Malformed> {
+    report(state, &format!("{{\"schema\":\"{}\"}}", schema(verb)), out);
+    Ok(())
 }
 
 /// Answers an operator.
@@ -327,7 +330,7 @@ fn begin_session(
         },
     };
     let mut session = session;
-    session.agree(hello.pipeline, hello.checksums);
+    session.agree(&hello);
     desk.welcome(&hello, Some(&session), desk.nonce(), out);
     *state = State::Open(session);
     Ok(())
@@ -390,10 +393,10 @@ fn execute(
             return Err(Malformed { code, offset: SERIAL_AT });
         }
     }
-    counts.count(Counted::Batches, 1);
-    if !desk.shared.is_used.load(Ordering::Relaxed) {
-        desk.shared.is_used.store(true, Ordering::Relaxed);
+    if !desk.shared.takes(session.position) {
+        return Err(Malformed { code: Code::TopologyMismatch, offset: 0 });
     }
+    counts.count(Counted::Batches, 1);
     match frame.body {
         Body::RequestFixed(batch) => {
             session.execute_fixed(header, &batch, &mut desk.scratch, counts, out);

@@ -4,7 +4,9 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kv::LogRegions;
-use wire::kv::{Opcode, Status};
+use wire::kv::{Opcode, Status, Verb};
+
+use crate::operator::schema;
 
 /// An event that a shard counts.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -152,7 +154,7 @@ pub(crate) struct StoreState {
 /// Returns a JSON object for each shard, one for their sums, those of the store, and what is said of pinned
 /// interrupts.
 pub(crate) fn document(shards: &[Counts], store: &StoreState, pinned: Option<&str>) -> String {
-    let mut text = "{\"schema\":\"benchwright.kv-stats/1\",\"total\":".to_owned();
+    let mut text = format!("{{\"schema\":\"{}\",\"total\":", schema(Verb::Stats));
     write_object(shards, &mut text);
     text.push_str(",\"shards\":[");
     for (index, shard) in shards.iter().enumerate() {

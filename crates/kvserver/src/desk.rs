@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 
 use kv::{NoCheckpoint, Store};
-use wire::kv::{Hello, Range, SLICES, Token, Welcome};
+use wire::kv::{Hello, Range, SLICES, Token, Verb, Welcome};
 
 use crate::counts::{self, Counts};
+use crate::operator::schema;
 use crate::session::{Running, Scratch, VIEW};
 use crate::sessions::{Sessions, Use};
 
@@ -29,6 +30,11 @@ pub(crate) struct Shared {
     /// The shards that have ended their connections.
     pub(crate) ended: AtomicUsize,
     pub(crate) last: Mutex<Last>,
+}
+
+/// The number by which a store remembers a position in a list. A list has a length: none has the number 0.
+fn note((index, length): (u16, u16)) -> u64 {
+    u64::from(index) << 16 | u64::from(length)
 }
 
 /// The checkpoint that a server ends with.
@@ -54,19 +60,29 @@ impl Drop for Ended {
 }
 
 impl Shared {
-    /// Compares a client's list of servers with that of the first: another list would divide the keys
-    /// in another way. An empty server takes any.
+    /// Returns true if a client with this position in its list of servers may come: another list would divide
+    /// the keys in another way. An empty server takes any.
     pub(crate) fn agrees(&self, position: Option<(u16, u16)>) -> bool {
-        let Some((index, length)) = position else { return true };
-        let position = u64::from(index) << 16 | u64::from(length);
-        let _held = self.position.lock().expect("no thread panics while it holds the lock");
-        // A list has a length: zero is no position.
+        let Some(position) = position.map(note) else { return true };
         let first = self.store.note();
-        if first != position && (first == 0 || !self.is_used.load(Ordering::Relaxed)) {
-            self.store.keep_note(position);
+        first == 0 || first == position || !self.is_used.load(Ordering::Acquire)
+    }
+
+    /// Compares the list of a client that is about to execute a batch with that of the first one. Several may have
+    /// come while the server was empty.
+    pub(crate) fn takes(&self, position: Option<(u16, u16)>) -> bool {
+        let is_that = |position: (u16, u16)| self.store.note() == note(position);
+        if self.is_used.load(Ordering::Acquire) && position.is_none_or(is_that) {
             return true;
         }
-        first == position
+        let _held = self.position.lock().expect("no thread panics while it holds the lock");
+        let is_first = !self.is_used.load(Ordering::Relaxed) || self.store.note() == 0;
+        if let Some(position) = position.filter(|_| is_first) {
+            self.store.keep_note(note(position));
+        }
+        let takes = position.is_none_or(is_that);
+        self.is_used.fetch_or(takes, Ordering::Release);
+        takes
     }
 
     /// Begins the last checkpoint once all shards have ended their connections. Returns true when
@@ -99,7 +115,8 @@ impl Shared {
     pub(crate) fn begin_checkpoint(&self) -> Option<String> {
         match self.store.checkpoint() {
             Ok(version) | Err(NoCheckpoint::Running(version)) => Some(format!(
-                "{{\"schema\":\"benchwright.kv-checkpoint/1\",\"version\":{version}}}"
+                "{{\"schema\":\"{}\",\"version\":{version}}}",
+                schema(Verb::Checkpoint)
             )),
             Err(NoCheckpoint::NotDurable | NoCheckpoint::StorageFailed) => None,
         }

@@ -5,13 +5,25 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use measure::{Instant, Nanos};
+use net::clock;
 use wire::kv::{
     Body, Checksums, Code, Decoder, Greeted, Hello, Malformed, Token, Verb, encode_hello,
     encode_operate,
 };
 
-/// The longest time without a byte from the server.
-const LONGEST: Duration = Duration::from_secs(10);
+/// The longest time until the whole answer is there.
+const LONGEST: Nanos = Nanos::from_secs(10);
+
+/// Returns the schema of the document that answers a verb.
+pub fn schema(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Stats => "benchwright.kv-stats/1",
+        Verb::Checkpoint => "benchwright.kv-checkpoint/1",
+        Verb::Compact => "benchwright.kv-compact/1",
+        Verb::Grow => "benchwright.kv-grow/1",
+    }
+}
 
 /// The reason why there is no answer.
 #[derive(Debug)]
@@ -30,7 +42,7 @@ impl fmt::Display for Unanswered {
         match self {
             // Of a read that has waited for the longest time.
             Unanswered::Connection(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                write!(f, "no key-value store answers there within {LONGEST:?}")
+                write!(f, "no key-value store answers there within {LONGEST}")
             }
             Unanswered::Connection(error) => write!(f, "{error}"),
             Unanswered::WantsToken => {
@@ -51,11 +63,22 @@ impl std::error::Error for Unanswered {}
 
 /// Asks a server, and returns the JSON document that it answers.
 pub fn ask(at: SocketAddr, verb: Verb, token: Option<&Token>) -> Result<String, Unanswered> {
+    answer(at, verb, token, clock::now() + LONGEST)
+}
+
+fn answer(
+    at: SocketAddr,
+    verb: Verb,
+    token: Option<&Token>,
+    until: Instant,
+) -> Result<String, Unanswered> {
+    let left = || match until.saturating_since(clock::now()) {
+        Nanos::ZERO => Err(Unanswered::Connection(io::ErrorKind::WouldBlock.into())),
+        left => Ok(Duration::from_nanos(left.0)),
+    };
     let mut connection =
-        TcpStream::connect_timeout(&at, LONGEST).map_err(Unanswered::Connection)?;
-    let set = connection.set_read_timeout(Some(LONGEST));
-    set.and_then(|()| connection.set_write_timeout(Some(LONGEST)))
-        .map_err(Unanswered::Connection)?;
+        TcpStream::connect_timeout(&at, left()?).map_err(Unanswered::Connection)?;
+    connection.set_write_timeout(Some(left()?)).map_err(Unanswered::Connection)?;
     let mut out = Vec::new();
     let hello = Hello::new(1);
     encode_hello(&hello, &mut out);
@@ -63,6 +86,7 @@ pub fn ask(at: SocketAddr, verb: Verb, token: Option<&Token>) -> Result<String, 
     loop {
         connection.write_all(&out).map_err(Unanswered::Connection)?;
         out.clear();
+        connection.set_read_timeout(Some(left()?)).map_err(Unanswered::Connection)?;
         let count = connection.read(&mut buffer).map_err(Unanswered::Connection)?;
         if count == 0 {
             return Err(Unanswered::Connection(io::ErrorKind::UnexpectedEof.into()));

@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use kv::storage::Storage;
 use kv::{FixedCode, FixedOp, Op};
 use wire::kv::{
-    Answer, Checksums, Code, Completion, Header, Item, Items, Kind, MOST_FRAME_BYTES, Opcode,
-    Opening, RequestFixed, Status, encode_answer, encode_completion, encode_reply_fixed, reseal,
+    Answer, Checksums, Code, Completion, Header, Hello, Item, Items, Kind, MOST_FRAME_BYTES,
+    Opcode, Opening, RequestFixed, Status, encode_answer, encode_completion, encode_reply_fixed,
+    reseal,
 };
 
 use crate::bounds::{MOST_KEPT, MOST_PENDING, MOST_WAITING};
@@ -69,6 +70,8 @@ pub(crate) struct Running {
     pub(crate) turn: u32,
     pipeline: usize,
     pub(crate) checksums: Checksums,
+    /// The position of the server in the client's list, if it has one.
+    pub(crate) position: Option<(u16, u16)>,
     /// The latest batches, the oldest first.
     kept: VecDeque<Kept>,
     kept_bytes: usize,
@@ -120,6 +123,7 @@ impl Running {
             turn: 0,
             pipeline: 1,
             checksums: Checksums::On,
+            position: None,
             kept: VecDeque::new(),
             kept_bytes: 0,
             pending: 0,
@@ -130,8 +134,9 @@ impl Running {
     }
 
     /// Sets what a connection has agreed upon.
-    pub(crate) fn agree(&mut self, pipeline: u8, checksums: Checksums) {
-        (self.pipeline, self.checksums) = (usize::from(pipeline), checksums);
+    pub(crate) fn agree(&mut self, hello: &Hello) {
+        self.pipeline = usize::from(hello.pipeline);
+        (self.checksums, self.position) = (hello.checksums, hello.position);
     }
 
     pub(crate) fn id(&self) -> u64 {

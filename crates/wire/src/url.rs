@@ -76,8 +76,13 @@ pub fn parse(url: &str) -> Result<Url, String> {
         written if written.eq_ignore_ascii_case("http") => Scheme::Http,
         written if written.eq_ignore_ascii_case("https") => Scheme::Https,
         written => {
+            let is_it = |store: Scheme| written.eq_ignore_ascii_case(store.name());
+            let why = match Scheme::STORES.into_iter().any(is_it) {
+                true => "is a store, which needs a workload of YCSB or commands",
+                false => "is not supported",
+            };
             return Err(format!(
-                "`{}`: `{}` is not supported; there are `http`, `https` and `http+unix`",
+                "`{}`: `{}` {why}; for HTTP there are `http`, `https` and `http+unix`",
                 url.escape_debug(),
                 written.escape_debug()
             ));

@@ -364,6 +364,10 @@ fn cumulative(properties: &Properties) -> Result<[f64; 5], Wrong> {
         let why = format!("is 0, as are the others; set one of: {names}");
         return Err(properties.wrong(PROPORTIONS[0], &why));
     }
+    if sum.is_infinite() {
+        let why = "is, with the others, more than a number can be; write smaller ones";
+        return Err(properties.wrong(PROPORTIONS[0], why));
+    }
     let mut cumulative = [0.0; 5];
     let mut before = 0.0;
     for (until, share) in cumulative.iter_mut().zip(shares) {

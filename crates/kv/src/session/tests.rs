@@ -199,7 +199,7 @@ fn a_size_that_is_not_valid_is_refused_with_the_valid_ones() {
     );
     assert_eq!(
         error(Options { memory: 1 << 20, ..options() }),
-        "`memory` of a store is not valid: 1048576; choose two pages or more, with a storage four, below 128 TiB"
+        "`memory` of a store is not valid: 1 MiB; choose 2 MiB or more, below 128 TiB"
     );
     assert_eq!(
         error(Options { mutable_fraction: f64::NAN, ..options() }),

@@ -106,8 +106,9 @@ struct Sent {
     is_answered: bool,
     /// The operations whose results follow.
     pending: usize,
-    /// The operations that did not end as hoped.
+    /// The operations that did not end as hoped, and the status of the first of them.
     failed: u32,
+    why: &'static str,
 }
 
 /// A batch that lacks a reply, of a connection that broke.
@@ -184,8 +185,8 @@ impl Line {
         let Batch { opcodes, keys, values } = &batch;
         let at = (self.view, serial);
         encode_request_fixed(at, opcodes, keys, values, Checksums::On, &mut reports.wire);
-        let (is_answered, pending, failed) = (false, 0, 0);
-        self.sent.push_back(Sent { asked, serial, batch, is_answered, pending, failed });
+        let (is_answered, pending, failed, why) = (false, 0, 0, "");
+        self.sent.push_back(Sent { asked, serial, batch, is_answered, pending, failed, why });
     }
 
     /// Begins with the session that the server has given, or goes on with the one that was asked for.
@@ -374,7 +375,7 @@ impl<W: KvWorkload> Kv<W> {
     fn report(&mut self, reports: &mut Reports) {
         let is_complete = |batch: &Sent| batch.is_answered && batch.pending == 0;
         while self.line.sent.front().is_some_and(is_complete) {
-            let Sent { asked, batch, failed, .. } =
+            let Sent { asked, batch, failed, why, .. } =
                 self.line.sent.pop_front().expect("it is there");
             let (token, label) = (asked.token, Label::NONE);
             let operations = batch.opcodes.len() as u32 - failed;
@@ -383,8 +384,18 @@ impl<W: KvWorkload> Kv<W> {
                 reports.steps.push(Step { token, label, outcome, operations });
             }
             let outcome = if failed == 0 { Outcome::Ok } else { Outcome::Status };
-            reports.done.push(done(token, outcome, ""));
+            reports.done.push(done(token, outcome, why));
             self.give_back(batch);
+        }
+    }
+}
+
+impl Sent {
+    /// Notes the result of an operation, which is not PENDING.
+    fn ended(&mut self, status: Status) {
+        if status != Status::Ok {
+            self.failed += 1;
+            self.why = if self.why.is_empty() { status.name() } else { self.why };
         }
     }
 }
@@ -410,11 +421,12 @@ fn answered(
     batch.is_answered = true;
     reports.begun.push(batch.asked.token);
     if reply.statuses.iter().any(|status| *status != Status::Ok as u8) {
-        let of = |wanted: Status| {
-            reply.statuses.iter().filter(|status| **status == wanted as u8).count()
-        };
-        batch.pending = of(Status::Pending);
-        batch.failed = (reply.statuses.len() - of(Status::Ok) - batch.pending) as u32;
+        for status in reply.statuses.iter().filter_map(|status| Status::of(*status)) {
+            match status {
+                Status::Pending => batch.pending += 1,
+                status => batch.ended(status),
+            }
+        }
     }
     Ok(())
 }
@@ -427,7 +439,7 @@ fn completed(sent: &mut VecDeque<Sent>, serial: u64, status: Status) -> Result<(
     let batch = sent.iter_mut().find(has).filter(|batch| 0 < batch.pending);
     let batch = batch.ok_or("a result of no operation")?;
     batch.pending -= 1;
-    batch.failed += u32::from(status != Status::Ok);
+    batch.ended(status);
     Ok(())
 }
 

@@ -31,6 +31,8 @@ pub struct Part {
     pub operations: [u64; Outcome::ALL.len()],
     /// The number of operations that were answered inside the window, whatever their intended time.
     pub operations_inside: u64,
+    /// The part of `operations_inside` that was ok.
+    pub ok_operations_inside: u64,
     /// The figures of the sessions; absent if requests stand alone.
     pub sessions: Option<Box<Journeys>>,
     pub reasons: Reasons,
@@ -192,6 +194,7 @@ impl Part {
         add_each(&mut self.outcomes, &other.outcomes);
         add_each(&mut self.operations, &other.operations);
         self.operations_inside += other.operations_inside;
+        self.ok_operations_inside += other.ok_operations_inside;
         add_each(&mut self.statuses.0, &other.statuses.0);
         for (into, from) in [
             (&mut self.response, &other.response),

@@ -233,7 +233,10 @@ impl Observer for Recorder {
         self.go_on_to(done);
         if outcome.is_answer() {
             self.current.figures.operations += operations;
-            self.part(of).operations_inside += if inside { operations } else { 0 };
+            let operations = if inside { operations } else { 0 };
+            let part = self.part(of);
+            part.operations_inside += operations;
+            part.ok_operations_inside += if outcome == Outcome::Ok { operations } else { 0 };
         }
         if counts {
             self.part(of).operations[outcome as usize] += operations;

@@ -14,6 +14,8 @@ const RANGE_BYTES: usize = 8;
 const ANY_SHARD: u32 = u32::MAX;
 const WITHOUT_CHECKSUMS: u8 = 1;
 const PROOF_WANTED: u8 = 2;
+/// The last serial with which a session can go on: one that has executed more would run out of serials.
+const MOST_EXECUTED: u64 = 1 << 63;
 
 /// The client's first frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -136,6 +138,10 @@ impl<'a> Welcome<'a> {
         if rest.len() != RANGE_BYTES * owners + 8 * except {
             return Err(Malformed::at(Code::Length, 4));
         }
+        let executed = u64_at(fields, 24);
+        if MOST_EXECUTED < executed {
+            return Err(Malformed::at(Code::Field, HEADER_BYTES + 24));
+        }
         let (owners, except) = rest.split_at(RANGE_BYTES * owners);
         Ok(Welcome {
             version: fields[0],
@@ -146,7 +152,7 @@ impl<'a> Welcome<'a> {
             shard: u16_at(fields, 6),
             seed: u64_at(fields, 8),
             session: u64_at(fields, 16),
-            executed: u64_at(fields, 24),
+            executed,
             through: u64_at(fields, 32),
             nonce: fields[40..56].try_into().expect("sixteen bytes"),
             owners: Owners::read(owners, HEADER_BYTES + WELCOME_BYTES)?,

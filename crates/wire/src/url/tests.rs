@@ -55,6 +55,7 @@ fn what_cannot_be_parsed_is_an_error_with_the_remedy() {
         ("http://a b/", "not a valid host name"),
         ("http://höst/", "not a valid host name"),
         (" http://host/", "is not supported"),
+        ("KV://host", "is a store, which needs a workload of YCSB"),
         ("http://host/a b", "percent-encoded"),
         ("http://host/ä", "percent-encoded"),
         ("http://host/a\r\nHost: other", "percent-encoded"),

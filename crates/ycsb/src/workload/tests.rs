@@ -148,6 +148,7 @@ fn what_makes_no_workload_is_refused_with_the_remedy() {
         "recordcount=10\ninsertstart=5\ninsertcount=6",
         "recordcount=10\ninsertstart=10",
         "recordcount=1\nreadproportion=0\nupdateproportion=0",
+        "recordcount=1\nreadproportion=1e308\nupdateproportion=1e308",
         "recordcount=1\nminscanlength=5\nmaxscanlength=4",
         "recordcount=1\nrequestdistribution=normal",
         "recordcount=4\nrequestdistribution=hotspot",
@@ -167,6 +168,7 @@ fn what_makes_no_workload_is_refused_with_the_remedy() {
         w:2: the property `insertstart` is 5 and `insertcount` is 6, which are not records of the 10; correct one of them, or `recordcount`
         w:2: the property `insertstart` is 10 and `insertcount` is 0, which are not records of the 10; correct one of them, or `recordcount`
         w:2: the property `readproportion` is 0, as are the others; set one of: readproportion, updateproportion, insertproportion, scanproportion, readmodifywriteproportion
+        w:2: the property `readproportion` is, with the others, more than a number can be; write smaller ones
         w:2: the property `minscanlength` is 5, above `maxscanlength` with 4; exchange them
         w:2: the property `requestdistribution` is `normal`; write one of: uniform, zipfian, latest, hotspot, sequential, exponential
         the property `hotspotdatafraction` makes no hot records of 4, but `hotspotopnfraction` is 0.8; correct one of them

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use console::output::Failure;
 use kv::Durability;
+use results::regular;
 
 #[cfg(test)]
 mod tests;
@@ -48,34 +49,23 @@ impl Folder {
             Ok(None) => return Err(refuse("another server uses the folder".to_owned())),
             Err(error) => return Err(refuse(error.to_string())),
         };
-        let folder = Folder { path: path.to_owned(), durability, _lock: lock };
-        match folder.foreign() {
+        // No folder yet: dropping one removes its log.
+        match foreign(path, durability) {
             Err(error) => Err(refuse(error.to_string())),
+            Ok(Some(name)) if is_of_store(&name, durability) => Err(refuse(format!(
+                "`{name}` has the name of a file of a store, and is not a file"
+            ))),
             Ok(Some(name)) if is_of(&name, &CHECKPOINTS) => Err(refuse(format!(
                 "the folder has a store with checkpoints (`{name}`), which a server without \
                  durability would lose; use --durability checkpoint"
             ))),
             Ok(Some(name)) => Err(refuse(format!("the folder has other files, such as `{name}`"))),
             Ok(None) => {
+                let folder = Folder { path: path.to_owned(), durability, _lock: lock };
                 folder.clear();
                 Ok(Some(folder))
             }
         }
-    }
-
-    /// Returns the name of something in the folder that this server must not touch.
-    fn foreign(&self) -> io::Result<Option<String>> {
-        for entry in fs::read_dir(&self.path)? {
-            let name = entry?.file_name().to_string_lossy().into_owned();
-            let is_of_checkpoints =
-                self.durability == Durability::Checkpoint && is_of(&name, &CHECKPOINTS);
-            let is_own =
-                name == LOCK || name == LOST_AND_FOUND || is_of(&name, &[LOG]) || is_of_checkpoints;
-            if !is_own {
-                return Ok(Some(name));
-            }
-        }
-        Ok(None)
     }
 
     /// Removes the log of a server without durability, which is of no use to the next one. What cannot
@@ -103,6 +93,26 @@ impl Drop for Folder {
     }
 }
 
+/// Returns the name of something in the folder that a server must not touch. A link, a folder or a FIFO is not a
+/// file of a store: a checkpoint would fail on it later.
+fn foreign(path: &Path, durability: Durability) -> io::Result<Option<String>> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_own = is_of_store(&name, durability) && entry.file_type()?.is_file();
+        if name != LOST_AND_FOUND && !is_own {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
+}
+
+/// True if a server makes files with such a name.
+fn is_of_store(name: &str, durability: Durability) -> bool {
+    let has_checkpoints = durability == Durability::Checkpoint;
+    name == LOCK || is_of(name, &[LOG]) || has_checkpoints && is_of(name, &CHECKPOINTS)
+}
+
 fn is_of(name: &str, beginnings: &[&str]) -> bool {
     beginnings.iter().any(|beginning| name.starts_with(beginning))
 }
@@ -112,6 +122,7 @@ fn locked(path: &Path) -> io::Result<Option<File>> {
     fs::create_dir_all(path)?;
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false);
-    let lock = options.open(path.join(LOCK))?;
-    Ok(results::regular::lock(&lock, || false)?.then_some(lock))
+    let lock = regular::open(&path.join(LOCK), &mut options)
+        .map_err(|error| io::Error::other(format!("{LOCK}: {error}")))?;
+    Ok(regular::lock(&lock, || false)?.then_some(lock))
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use kvserver::operator::{Unanswered, ask};
+use kvserver::operator::{Unanswered, ask, schema};
 use measure::Nanos;
 use measure::quantity::{Bytes, counted};
 use net::clock;
@@ -48,18 +48,25 @@ impl<'a> Operator<'a> {
     /// Asks the server, and returns the document that it answers.
     fn ask(&self, verb: Verb) -> Result<(String, Value), Failure> {
         let answer = ask(self.arguments.server.0, verb, self.token.as_ref());
-        let text = answer.map_err(|why| refusal(self.arguments, &why))?;
-        let document = serde_json::from_str(&text)
-            .map_err(|error| Failure::no_answer(format!("the answer of the server: {error}")))?;
+        let text = answer.map_err(|why| refusal(self.arguments, verb, &why))?;
+        let document = document(verb, &text).map_err(|why| {
+            let address = self.arguments.server.0;
+            Failure::no_answer(format!(
+                "{address}: {why}\n  use the `benchwright` of the server's version"
+            ))
+        })?;
         Ok((text, document))
     }
 
     /// Waits until a part of the statistics says that this work has ended, and returns the part.
-    fn wait_for(&self, part: &str, work: &str) -> Result<Value, Failure> {
+    fn wait_for(&self, verb: Verb, part: &str, work: &str) -> Result<Value, Failure> {
         loop {
             let (_, mut document) = self.ask(Verb::Stats)?;
-            let part = document[part].take();
+            let mut part = document[part].take();
             if part[work] != true {
+                if let Some(fields) = part.as_object_mut() {
+                    fields.insert("schema".to_owned(), schema(verb).into());
+                }
                 return Ok(part);
             }
             clock::sleep_until(clock::now() + BETWEEN_LOOKS);
@@ -95,7 +102,11 @@ pub(crate) fn checkpoint(arguments: &Operate) -> Result<Exit, Failure> {
         let failed = &state["failed"];
         if failed["version"].as_u64().is_some_and(|failed| version <= failed) {
             let why = failed["why"].as_str().unwrap_or_default();
-            return Err(Failure::no_answer(format!("checkpoint {version} has failed: {why}")));
+            let address = operator.arguments.server.0;
+            return Err(Failure::no_answer(format!(
+                "{address}: checkpoint {version} has failed: {why}\n  look at the disk of the server and at its log; it tries again \
+                 by itself"
+            )));
         }
         clock::sleep_until(clock::now() + BETWEEN_LOOKS);
     }
@@ -105,7 +116,7 @@ pub(crate) fn checkpoint(arguments: &Operate) -> Result<Exit, Failure> {
 pub(crate) fn compact(arguments: &Operate) -> Result<Exit, Failure> {
     let operator = Operator::of(arguments)?;
     operator.ask(Verb::Compact)?;
-    let log = operator.wait_for("log", "compacting")?;
+    let log = operator.wait_for(Verb::Compact, "log", "compacting")?;
     let bytes = Bytes(log["bytes"].as_u64().unwrap_or_default());
     operator.print(&log.to_string(), &format!("the log has {bytes}\n"))
 }
@@ -113,20 +124,35 @@ pub(crate) fn compact(arguments: &Operate) -> Result<Exit, Failure> {
 pub(crate) fn grow(arguments: &Operate) -> Result<Exit, Failure> {
     let operator = Operator::of(arguments)?;
     operator.ask(Verb::Grow)?;
-    let index = operator.wait_for("index", "growing")?;
+    let index = operator.wait_for(Verb::Grow, "index", "growing")?;
     let buckets = counted(index["buckets"].as_u64().unwrap_or_default());
     operator.print(&index.to_string(), &format!("the index has {buckets} buckets\n"))
 }
 
-fn refusal(arguments: &Operate, why: &Unanswered) -> Failure {
+/// Reads the document that answers a verb.
+fn document(verb: Verb, text: &str) -> Result<Value, String> {
+    let document: Value = serde_json::from_str(text)
+        .map_err(|error| format!("the answer is not a document: {error}"))?;
+    match document["schema"] == schema(verb) {
+        true => Ok(document),
+        false => Err(format!("the answer has another schema than {}", schema(verb))),
+    }
+}
+
+fn refusal(arguments: &Operate, verb: Verb, why: &Unanswered) -> Failure {
     let address = arguments.server.0;
-    let remedy = match why {
-        Unanswered::Connection(_) => {
+    let remedy = match (why, verb) {
+        (Unanswered::Connection(_), _) => {
             "\n  start one with `benchwright kv serve`, or give its address"
         }
-        Unanswered::Refused(Code::Unsupported, _) => {
-            "\n  it needs a server with --storage DIR, for checkpoints --durability checkpoint, and to grow one \
-             that has not grown six times"
+        (Unanswered::Refused(Code::Unsupported, _), Verb::Checkpoint) => {
+            "\n  only a server with --storage DIR and --durability checkpoint takes checkpoints"
+        }
+        (Unanswered::Refused(Code::Unsupported, _), Verb::Compact) => {
+            "\n  only a server with --storage DIR has a log that can be compacted"
+        }
+        (Unanswered::Refused(Code::Unsupported, _), Verb::Grow) => {
+            "\n  its index has grown six times, which is the most; start it with more --buckets"
         }
         _ => "",
     };

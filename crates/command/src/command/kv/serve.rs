@@ -145,6 +145,7 @@ fn fraction(text: &str) -> Result<f64, String> {
 pub(crate) fn serve(arguments: &Serve) -> Result<Exit, Failure> {
     // Before signals are only noted: a pipe may have nobody who writes to it.
     let token = arguments.token_file.as_deref().map(read_token).transpose()?;
+    let durability = durability(arguments)?;
     let stop = console::signals::interrupted();
     process::raise_open_files();
     let limit = memory::limit();
@@ -160,7 +161,6 @@ pub(crate) fn serve(arguments: &Serve) -> Result<Exit, Failure> {
     for warning in warnings(arguments, &sizes, token.is_some()) {
         output::error(&format!("warning: {warning}"));
     }
-    let durability = durability(arguments)?;
     let folder = Folder::claim(&arguments.storage, durability)?;
     let store = open(arguments, &sizes, folder.as_ref(), durability)?;
     tell_recovered(&store, &mut journal);
@@ -255,6 +255,12 @@ impl Schedule {
 /// Returns what survives the end of the server.
 fn durability(arguments: &Serve) -> Result<Durability, Failure> {
     let is_stored = arguments.storage != Path::new("none");
+    if arguments.log_limit.is_some() && !is_stored {
+        return Err(Failure::question(
+            "--log-limit bounds the log on disk, which --storage none does not have: leave it out; --memory bounds a \
+             store in memory",
+        ));
+    }
     match (arguments.durability, is_stored) {
         (Some(Survives::Checkpoint), false) => Err(Failure::question(
             "--durability checkpoint needs a folder: give one with --storage",
@@ -373,6 +379,12 @@ fn open(
         OpenError::Corrupt { .. } | OpenError::NoneIsWhole(_) | OpenError::Storage(_) => {
             Failure::no_answer(format!("--storage {}: {error}", arguments.storage.display()))
         }
-        error => Failure::question(error.to_string()),
+        // The options have the names of the sizes.
+        OpenError::Size { name, value, valid } => {
+            let option = name.replace('_', "-");
+            Failure::question(format!("--{option} {value} is not valid; choose {valid}"))
+        }
+        OpenError::Memory { .. } => Failure::question(error.to_string()),
+        error => Failure::question(format!("--storage {}: {error}", arguments.storage.display())),
     })
 }

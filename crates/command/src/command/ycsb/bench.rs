@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use clap::{Args, ValueEnum};
-use generator::ycsb::{Bench as Load, Figures, NotMeasured, token};
-use load::shard::Unopened;
+use generator::ycsb::client::has_twins;
+use generator::ycsb::{Bench as Load, Figures, NotMeasured, unusable};
 use measure::quantity::{Bytes, whole_count};
 use measure::{Nanos, quantity};
-use net::{Closed, cores, process};
+use net::{Endpoint, cores, process};
 use serde_json::{Value, json};
 use wire::kv::Token;
 use ycsb::bench::{Keys, Mix};
@@ -148,6 +148,7 @@ fn batch(text: &str) -> Result<Bytes, String> {
 pub(crate) fn bench(arguments: &Bench) -> Result<Exit, Failure> {
     // Before signals are only noted: a pipe may have nobody who writes to it.
     let token = arguments.token_file.as_deref().map(read_token).transpose()?;
+    arguments.check_servers()?;
     let files = arguments.files()?;
     let stop = console::signals::interrupted();
     process::raise_open_files();
@@ -171,12 +172,15 @@ pub(crate) fn bench(arguments: &Bench) -> Result<Exit, Failure> {
         journal.info("client", &format!("Running YCSB-{workload} benchmark"));
         let figures = generator::ycsb::run(&load, &stop).map_err(|why| refuse(&why))?;
         journal.info("client", "Completed Experiment");
-        let throughput = figures.per_second() / 1e6;
-        journal.info("client", &format!("Average Throughput: {throughput:.3} Mops/sec"));
+        if let Some(throughput) = figures.per_second() {
+            let throughput = throughput / 1e6;
+            journal.info("client", &format!("Average Throughput: {throughput:.3} Mops/sec"));
+        }
         journal.info("client", "Waiting for threads to exit");
-        let median = figures.median.unwrap_or_default();
-        let median = median.0 as f64 / 1e3;
-        journal.info("client", &format!("Median Latency: {median:.2} microseconds"));
+        if let Some(median) = figures.median {
+            let median = median.0 as f64 / 1e3;
+            journal.info("client", &format!("Median Latency: {median:.2} microseconds"));
+        }
         run = Some(figures);
     }
     let phases = [("fill", &fill), ("run", &run)];
@@ -192,19 +196,27 @@ pub(crate) fn bench(arguments: &Bench) -> Result<Exit, Failure> {
              and fill again"
         ));
     }
-    let failed = phases.iter().filter_map(|(_, figures)| figures.as_ref());
+    let is_whole = phases.iter().all(|(_, figures)| figures.as_ref().is_none_or(Figures::is_whole));
     Ok(match () {
         () if stop.load(Ordering::Relaxed) => Exit::Interrupted,
-        () if failed.map(|figures| figures.failed + figures.unwritten).sum::<u64>() != 0 => {
-            Exit::No
-        }
-        () => Exit::Answered,
+        () if is_whole => Exit::Answered,
+        () => Exit::No,
     })
 }
 
 impl Bench {
     fn addresses(&self) -> Vec<IpAddr> {
         self.servers.iter().map(|server| server.0.ip()).collect()
+    }
+
+    fn check_servers(&self) -> Result<(), Failure> {
+        let servers: Vec<Endpoint> = self.servers.iter().map(|server| server.0.into()).collect();
+        match has_twins(&servers) {
+            true => Err(Failure::question(
+                "--servers names a server twice; the servers divide the keys between them: name each once",
+            )),
+            false => Ok(()),
+        }
     }
 
     /// Looks at the files that the phases need.
@@ -297,37 +309,45 @@ fn text(phases: &[(&str, &Option<Figures>)]) -> String {
     let mut text = String::new();
     for (name, figures) in phases {
         let Some(figures) = figures else { continue };
-        let micros = |time: Option<Nanos>| time.map_or(0.0, |time| time.0 as f64 / 1e3);
-        text.push_str(&format!(
-            "{name}: {:.3} Mops/s over {:.1} s, {} operations; a batch took {:.1} µs (median), {:.1} µs (p99)\n",
-            figures.per_second() / 1e6,
-            figures.window.as_secs_f64(),
-            quantity::counted(figures.operations),
-            micros(figures.median),
-            micros(figures.p99),
-        ));
-        if figures.failed != 0 {
-            let failed = quantity::counted(figures.failed);
-            text.push_str(&format!("{name}: {failed} operations failed\n"));
+        let operations = quantity::counted(figures.operations);
+        text.push_str(&match figures.per_second() {
+            Some(throughput) => format!(
+                "{name}: {:.3} Mops/s over {:.1} s, {operations} operations",
+                throughput / 1e6,
+                figures.window.as_secs_f64(),
+            ),
+            None => format!("{name}: {operations} operations"),
+        });
+        if let Some((median, p99)) = figures.median.zip(figures.p99) {
+            let [median, p99] = [median, p99].map(|time| time.0 as f64 / 1e3);
+            text.push_str(&format!("; a batch took {median:.1} µs (median), {p99:.1} µs (p99)"));
         }
-        if figures.sent_again != 0 {
-            let again = quantity::counted(figures.sent_again);
-            text.push_str(&format!(
-                "{name}: {again} batches were sent again after broken connections\n"
-            ));
+        text.push('\n');
+        let mut line = |count, what: &str| {
+            if count != 0 {
+                text.push_str(&format!("{name}: {} {what}\n", quantity::counted(count)));
+            }
+        };
+        line(figures.failed, "operations failed");
+        line(figures.unfinished, "operations had no answer at the end");
+        line(figures.sent_again, "batches were sent again after broken connections");
+        if let Some(why) = &figures.why {
+            text.push_str(&format!("{name}: the reason of most failures: {why}\n"));
         }
     }
     text
 }
 
 fn document(phases: &[(&str, &Option<Figures>)], pinning: Option<&Pinning>) -> Value {
-    let mut document = json!({"schema": "benchwright.ycsb-bench/1"});
+    let mut document = json!({"schema": "benchwright.ycsb-bench/2"});
     for (name, figures) in phases {
         let Some(figures) = figures else { continue };
         document[name] = json!({
             "operations": figures.operations,
             "ok": figures.ok,
             "failed": figures.failed,
+            "why": figures.why,
+            "unfinished": figures.unfinished,
             "batches_sent_again": figures.sent_again,
             "window_ns": figures.window.0,
             "operations_per_s": figures.per_second(),
@@ -349,13 +369,7 @@ fn explain(why: &NotMeasured, arguments: &Bench) -> Failure {
     match why {
         NotMeasured::Unreachable { target, why } => {
             let address = arguments.servers[*target].0;
-            let why = match why {
-                Some(Unopened::By(Closed::Refused)) => "nobody listens there",
-                Some(Unopened::Unprepared(why)) => {
-                    &token::refusal(why, "--token-file").unwrap_or_else(|| (*why).to_owned())
-                }
-                _ => "there is no answer",
-            };
+            let why = unusable(why.as_ref(), "--token-file");
             Failure::no_answer(format!(
                 "the server {address} cannot be used: {why}\n  start it with `benchwright kv serve`, \
                  or correct --servers"

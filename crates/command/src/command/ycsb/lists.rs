@@ -1,6 +1,6 @@
 //! The files of keys of `benchwright ycsb bench`: eight bytes for each key, the lowest first.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -98,11 +98,12 @@ impl List {
             Failure::question(format!("{option} {}: {why}\n  {remedy}", path.display()))
         };
         let unreadable = |error: std::io::Error| refuse(&error.to_string());
-        let file = File::open(path).map_err(unreadable)?;
-        let about = file.metadata().map_err(unreadable)?;
+        // Before it is opened: a FIFO would wait for its other end.
+        let about = fs::metadata(path).map_err(unreadable)?;
         if !about.is_file() {
             return Err(refuse("is not a file with keys"));
         }
+        let file = File::open(path).map_err(unreadable)?;
         let (keys, rest) = (about.len() / KEY, about.len() % KEY);
         let asked = asked.unwrap_or(keys);
         if rest != 0 {

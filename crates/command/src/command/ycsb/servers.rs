@@ -6,14 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use console::output::{self as printed, Exit, Failure};
-use generator::ycsb::NotMeasured;
 use generator::ycsb::client::{self, Client, Done, Servers};
-use generator::ycsb::token;
+use generator::ycsb::{NotMeasured, token, unusable};
 use load::driver::resp::Login;
-use load::shard::Unopened;
 use measure::Nanos;
 use measure::quantity::counted;
-use net::{Closed, Endpoint};
+use net::Endpoint;
 use wire::url::{Scheme, host_and_port};
 use ycsb::settings::Settings;
 use ycsb::{kv, redis};
@@ -128,12 +126,7 @@ fn run(
 fn explain(why: &NotMeasured, remedy: &str) -> Failure {
     match why {
         NotMeasured::Unreachable { why, .. } => {
-            let why = match why {
-                Some(Unopened::By(Closed::Refused)) => "nobody listens there",
-                Some(Unopened::Unprepared(why)) => &token::refusal(why, "-p kv.tokenfile=FILE")
-                    .unwrap_or_else(|| (*why).to_owned()),
-                _ => "there is no answer",
-            };
+            let why = unusable(why.as_ref(), "-p kv.tokenfile=FILE");
             Failure::no_answer(format!("a server cannot be used: {why}\n  {remedy}"))
         }
         NotMeasured::Fault(fault) => Failure::no_answer(fault),

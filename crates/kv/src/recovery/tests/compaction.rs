@@ -240,8 +240,8 @@ fn a_limit_that_leaves_nothing_to_compact_is_refused() {
     let error = Store::open(options, &mut thread.folder.on(&mut thread.io)).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`log_limit` of a store is not valid: 114688; choose a quarter more than the memory, \
-         or more"
+        "`log_limit` of a store is not valid: 112 KiB; choose 120 KiB or more, a quarter more than \
+         the memory"
     );
 }
 

@@ -91,6 +91,19 @@ fn another_list_of_servers_is_refused_once_there_is_data() {
 }
 
 #[test]
+fn of_two_lists_that_came_to_an_empty_server_one_is_refused() {
+    let server = serve(2);
+    let at = |position| Hello { position: Some(position), ..HELLO };
+    let mut late = Client::greet(&server, &at((1, 2)));
+    let mut first = Client::greet(&server, &at((0, 2)));
+    first.fixed(&[ADD_1]);
+    late.begin(&[ADD_1]);
+    assert_eq!(late.receive(), Told::Error(Code::TopologyMismatch, 0));
+    // Nothing of it was executed.
+    assert_eq!(first.fixed(&[ADD_1]).1, [2]);
+}
+
+#[test]
 fn a_client_proves_that_it_knows_the_token() {
     let token = Some(Token::new(b"secret"));
     let server = Server::start(Options { token, ..options(2) }, store()).unwrap();

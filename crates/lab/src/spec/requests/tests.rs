@@ -149,7 +149,7 @@ fn a_service_elsewhere_may_speak_another_protocol_to_another_generator_alone() {
         &external("redis://10.0.0.7/0", ""),
         "get: /",
         expect![[r#"
-        `redis://10.0.0.7/0`: `redis` is not supported; there are `http`, `https` and `http+unix`
+        `redis://10.0.0.7/0`: `redis` is a store, which needs a workload of YCSB or commands; for HTTP there are `http`, `https` and `http+unix`
          --> my.yaml:3:18
           |
         3 | sut: {endpoint: 'redis://10.0.0.7/0'}

@@ -136,6 +136,7 @@ fn an_operation_that_fails_is_counted_apart_from_the_others() {
     let (mut driver, mut reports) = ready(9);
     start(&mut driver, 10, &mut reports);
     driver.receive(SLOT, &reply(1, &[1, 0, 0], &[5, 6]), &mut reports).unwrap();
+    assert_eq!(reports.done[0].why, "NOT_FOUND");
     assert_eq!(outcomes(&mut reports), [(10, Outcome::Status)]);
     let step = reports.steps[0];
     assert_eq!((step.outcome, step.operations), (Outcome::Ok, 2));

@@ -185,6 +185,8 @@ fn a_greeting_that_is_not_valid_is_refused() {
     let frame = kind(Kind::Welcome);
     for (frame, code, offset) in [
         (with(&frame, 33, &[4]), Code::Flags, 33),
+        // A session whose serials have come to their end.
+        (with(&frame, 56, &[255; 8]), Code::Field, 56),
         (with(&frame, 88, &[1, 16]), Code::Field, 88),
         (with(&frame, 92, &[1, 16]), Code::Field, 88),
         (with(&frame, 88, &[3]), Code::Length, 4),

@@ -1,3 +1,6 @@
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
 use super::*;
 
 const NONE: Durability = Durability::None;
@@ -48,6 +51,7 @@ fn checkpoints_and_files_of_others_are_never_removed() {
     let path = scratch.path();
     fs::create_dir(path.join(LOST_AND_FOUND)).unwrap();
     fs::write(path.join("checkpoint-00000003"), "manifest").unwrap();
+    fs::write(path.join("log-00000000"), "records").unwrap();
     let refused = refusal(path, NONE);
     assert!(refused.contains("use --durability checkpoint"), "{refused}");
     drop(Folder::claim(path, CHECKPOINT).unwrap());
@@ -57,7 +61,25 @@ fn checkpoints_and_files_of_others_are_never_removed() {
     }
     let refused = refusal(path, CHECKPOINT);
     assert!(refused.contains("other files, such as `notes`"), "{refused}");
-    assert_eq!(names(path), ["checkpoint-00000003", LOST_AND_FOUND, "notes", LOCK]);
+    assert_eq!(names(path), ["checkpoint-00000003", "log-00000000", LOST_AND_FOUND, "notes", LOCK]);
+}
+
+#[test]
+fn a_name_of_a_store_that_is_not_a_file_is_refused() {
+    for name in [LOCK, "log-00000000", "checkpoint-00000001"] {
+        let scratch = tempfile::tempdir().unwrap();
+        let outside = scratch.path().join("outside");
+        let path = scratch.path().join("storage");
+        fs::create_dir(&path).unwrap();
+        symlink(&outside, path.join(name)).unwrap();
+        let refused = refusal(&path, CHECKPOINT);
+        assert!(refused.contains(name) && refused.contains("choose an empty folder"), "{refused}");
+        fs::remove_file(path.join(name)).unwrap();
+        // A FIFO would wait for its other end.
+        assert!(Command::new("mkfifo").arg(path.join(name)).status().unwrap().success());
+        assert!(refusal(&path, CHECKPOINT).contains(name));
+        assert!(!outside.exists());
+    }
 }
 
 #[test]

@@ -4,6 +4,19 @@ use serde_json::json;
 use super::*;
 
 #[test]
+fn an_answer_with_another_schema_is_refused() {
+    let read = |text| document(Verb::Checkpoint, text);
+    assert!(read(r#"{"schema":"benchwright.kv-checkpoint/1","version":7}"#).is_ok());
+    for (text, why) in [
+        ("null", "another schema than benchwright.kv-checkpoint/1"),
+        (r#"{"version":7}"#, "another schema"),
+        ("[1e400]", "not a document"),
+    ] {
+        assert!(read(text).unwrap_err().contains(why), "{text}");
+    }
+}
+
+#[test]
 fn figures_that_are_zero_have_no_line() {
     let document = json!({"total": {
         "accepted": 2, "closed": 0, "operations": {"READ.OK": 12345, "ADD.OK": 7},

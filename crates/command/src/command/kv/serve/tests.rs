@@ -99,6 +99,20 @@ fn a_server_with_a_folder_is_durable_unless_told() {
     let refused = durability(&parsed(&["--storage", "none", "--durability", "checkpoint"]));
     expect!["--durability checkpoint needs a folder: give one with --storage"]
         .assert_eq(&refused.unwrap_err().error.to_string());
+    let refused = durability(&parsed(&["--storage", "none", "--log-limit", "1GiB"])).unwrap_err();
+    assert!(refused.error.to_string().contains("leave it out"));
+}
+
+#[test]
+fn a_size_that_a_store_refuses_is_told_by_its_option() {
+    let refused = |arguments: &[&str]| {
+        let arguments = parsed(arguments);
+        let sizes = Sizes::choose(&arguments, None).unwrap();
+        let opened = open(&arguments, &sizes, None, Durability::None);
+        opened.unwrap_err().error.to_string()
+    };
+    expect!["--memory 1 KiB is not valid; choose 8 MiB or more, below 128 TiB"]
+        .assert_eq(&refused(&["--storage", "none", "--memory", "1KiB"]));
 }
 
 #[test]

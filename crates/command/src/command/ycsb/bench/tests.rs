@@ -91,6 +91,8 @@ fn figures_are_printed_as_text_and_as_a_document() {
         operations: 30_000_000,
         ok: 30_000_100,
         failed: 2,
+        why: Some("FULL".to_owned()),
+        unfinished: 5,
         unwritten: 0,
         sent_again: 3,
         window: Nanos::from_secs(10),
@@ -102,9 +104,44 @@ fn figures_are_printed_as_text_and_as_a_document() {
     expect![[r#"
         run: 3.000 Mops/s over 10.0 s, 30,000,000 operations; a batch took 250.0 µs (median), 900.5 µs (p99)
         run: 2 operations failed
+        run: 5 operations had no answer at the end
         run: 3 batches were sent again after broken connections
+        run: the reason of most failures: FULL
     "#]]
     .assert_eq(&text(&phases));
-    expect![[r#"{"schema":"benchwright.ycsb-bench/1","run":{"operations":30000000,"ok":30000100,"failed":2,"batches_sent_again":3,"window_ns":10000000000,"operations_per_s":3000000.0,"batch_p50_ns":250000,"batch_p99_ns":900500,"interrupted":false}}"#]]
+    expect![[r#"{"schema":"benchwright.ycsb-bench/2","run":{"operations":30000000,"ok":30000100,"failed":2,"why":"FULL","unfinished":5,"batches_sent_again":3,"window_ns":10000000000,"operations_per_s":3000000.0,"batch_p50_ns":250000,"batch_p99_ns":900500,"interrupted":false}}"#]]
         .assert_eq(&document(&phases, None).to_string());
+}
+
+#[test]
+fn figures_that_were_not_measured_are_absent() {
+    // A client of several may have no key of the fill.
+    let none = Figures {
+        operations: 0,
+        ok: 0,
+        failed: 0,
+        why: None,
+        unfinished: 0,
+        unwritten: 0,
+        sent_again: 0,
+        window: Nanos::ZERO,
+        median: None,
+        p99: None,
+        interrupted: false,
+    };
+    assert!(none.is_whole());
+    let phases = [("fill", &Some(none))];
+    expect![[r#"
+        fill: 0 operations
+    "#]]
+    .assert_eq(&text(&phases));
+    assert!(document(&phases, None)["fill"]["operations_per_s"].is_null());
+}
+
+#[test]
+fn a_server_that_is_named_twice_is_refused() {
+    let bench = parsed(&["--servers", "127.0.0.1,127.0.0.1:7720"]).unwrap();
+    let refusal = bench.check_servers().unwrap_err().error.to_string();
+    assert!(refusal.contains("names a server twice"), "{refusal}");
+    assert!(parsed(&["--servers", "127.0.0.1,127.0.0.1:7721"]).unwrap().check_servers().is_ok());
 }

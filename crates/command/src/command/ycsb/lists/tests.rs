@@ -1,4 +1,5 @@
 use std::fs;
+use std::process::Command;
 
 use tempfile::TempDir;
 
@@ -44,6 +45,11 @@ fn a_file_of_the_wrong_size_is_refused_with_both_counts() {
     }
     let folder = TempDir::new().unwrap();
     let refusal = Files::find((None, None), (Some(folder.path()), None)).unwrap_err();
+    assert!(refusal.error.to_string().contains("is not a file with keys"));
+    // A FIFO would wait for its other end.
+    let fifo = folder.path().join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let refusal = Files::find((Some(&fifo), None), (None, None)).unwrap_err();
     assert!(refusal.error.to_string().contains("is not a file with keys"));
 }
 

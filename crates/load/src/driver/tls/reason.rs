@@ -57,10 +57,15 @@ fn certificate(error: &CertificateError) -> &'static str {
             "its certificate's issuer is unknown; name it with --ca FILE, or continue with \
              --insecure"
         }
-        E::BadSignature => "its certificate's signature is wrong; continue with --insecure",
+        E::BadSignature => {
+            "its certificate is not signed by the trusted issuer of this name; name the one that \
+             signed it with --ca FILE, or continue with --insecure"
+        }
         E::Revoked => "its certificate was revoked; continue with --insecure",
+        // One that was made by a single `openssl req -x509` is among these.
         _ => {
-            "its certificate is not a server certificate, or is malformed; continue with --insecure"
+            "its certificate is self-signed, not one of a server, or malformed; if it is yours, \
+             name it with --ca FILE, or continue with --insecure"
         }
     }
 }

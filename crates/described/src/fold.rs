@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::secret::is_token;
+
 /// The most different numbers that are kept for one place of a path.
 const MOST_KEPT: usize = 1_024;
 /// Numbers of which at least one in so many was seen are replaced by any number between them.
@@ -15,7 +17,7 @@ const MOST_DIGITS: usize = 15;
 enum Part<'a> {
     Word(&'a str),
     Number(u64),
-    /// A UUID, or the like.
+    /// A UUID, a token, or the like.
     Identifier,
 }
 
@@ -27,7 +29,8 @@ fn part(text: &str) -> Part<'_> {
     }
     let digits = text.bytes().filter(u8::is_ascii_hexdigit).count();
     let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-    match is_hex && LEAST_HEX <= digits || is_digits && MOST_DIGITS < text.len() {
+    let is_long = is_hex && LEAST_HEX <= digits || is_digits && MOST_DIGITS < text.len();
+    match is_long || is_token(text) {
         true => Part::Identifier,
         false => Part::Word(text),
     }

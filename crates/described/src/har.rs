@@ -10,6 +10,7 @@ use wire::http1::{check_field, check_method};
 use crate::body;
 use crate::described::{Described, Request, Step, Wanted, reads, server};
 use crate::references::References;
+use crate::secret;
 use crate::target;
 use crate::words::{one_line, several};
 
@@ -90,6 +91,28 @@ struct Posted {
     mime_type: String,
     #[serde(default)]
     text: Option<String>,
+    /// The fields of a form, in place of the text.
+    #[serde(default)]
+    params: Vec<Field>,
+    /// Present if the text is the bytes in base 64.
+    #[serde(default, alias = "_encoding")]
+    encoding: Option<String>,
+}
+
+impl Posted {
+    /// Returns the body as a text; `None` if the file does not have it so.
+    fn text(&self) -> Option<String> {
+        let is_form = self.mime_type.starts_with("application/x-www-form-urlencoded");
+        let has_text = self.text.as_ref().is_some_and(|text| !text.is_empty());
+        let text = match is_form && !has_text && !self.params.is_empty() {
+            true => {
+                Some(body::form_of(self.params.iter().map(|field| (&*field.name, &*field.value))))
+            }
+            false => self.text.clone(),
+        };
+        let is_kept = self.encoding.is_none() && !self.mime_type.starts_with("multipart/");
+        text.filter(|text| is_kept && text.len() <= MOST_BODY)
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -296,9 +319,7 @@ impl<'a> Reading<'a> {
         let body = match &asked.post_data {
             None => None,
             Some(posted) => {
-                let text = posted.text.clone().filter(|text| text.len() <= MOST_BODY);
-                let is_form = posted.mime_type.starts_with("multipart/");
-                let text = text.filter(|_| !is_form);
+                let text = posted.text();
                 let body =
                     text.and_then(|text| body::of(&text, &posted.mime_type, &mut self.references));
                 if body.is_none() {
@@ -310,7 +331,7 @@ impl<'a> Reading<'a> {
             }
         };
         let headers = self.headers(&asked.headers);
-        let label = one_line(&format!("{method} {}", target::path(&target)));
+        let label = one_line(&format!("{method} {}", target::name(&target)));
         Some(Request { label, method, target, headers, body, guesses, ..Request::default() })
     }
 
@@ -325,19 +346,20 @@ impl<'a> Reading<'a> {
                 self.cookies += 1;
                 continue;
             }
+            let is_secret = secret::is_name(&lower) || secret::is_in(value);
             let is_kept = KEPT.contains(&&*lower)
-                || secrets::is_secret_field(&lower)
+                || secret::is_name(&lower)
                 || lower.starts_with("x-") && !lower.starts_with("x-forwarded");
             let is_known = headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
             if !is_kept
                 || is_known
                 || check_field(name, value).is_err()
                 || 64 < name.len()
-                || 1_024 < value.len() && !secrets::is_secret_field(&lower)
+                || 1_024 < value.len() && !is_secret
             {
                 continue;
             }
-            let value = match secrets::is_secret_field(&lower) {
+            let value = match is_secret {
                 true => {
                     let of = format!("the header field {}", one_line(name));
                     let mut keep = |_: &str| self.references.to(&format!("HEADER_{name}"), &of);
@@ -345,10 +367,7 @@ impl<'a> Reading<'a> {
                 }
                 false => value.clone(),
             };
-            let is_plain = secrets::is_secret_field(&lower)
-                || !value.contains("{{")
-                    && !value.contains("${")
-                    && secrets::without_plain(&value) == value;
+            let is_plain = is_secret || !value.contains("{{") && !value.contains("${");
             if is_plain {
                 headers.push((name.clone(), value));
             }

@@ -18,6 +18,7 @@ mod openapi;
 mod read;
 mod references;
 mod schema;
+mod secret;
 mod target;
 mod words;
 mod written;

@@ -53,7 +53,26 @@ fn of_text(line: &str) -> Option<Entry> {
     let end = end_of_quoted(request)?;
     let (method, target) = of_request(&request[..end])?;
     let status = request[end + 1..].split_whitespace().next()?.parse().ok();
-    Some(Entry { method, target, status, second: Some(second) })
+    Some(Entry { method, target: unescaped(&target), status, second: Some(second) })
+}
+
+/// Returns a target without the escapes of a log, `\x7B`, `\"` and `\\`: the bytes that they stand for are encoded.
+fn unescaped(target: &str) -> String {
+    let mut parts = target.split('\\');
+    let mut result = parts.next().unwrap_or_default().to_owned();
+    while let Some(part) = parts.next() {
+        let hex = part.strip_prefix('x').and_then(|rest| Some((rest.get(..2)?, rest.get(2..)?)));
+        let hex = hex.filter(|(hex, _)| hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        match hex {
+            Some((hex, rest)) => result += &format!("%{}{rest}", hex.to_ascii_uppercase()),
+            None if part.is_empty() => {
+                result += "%5C";
+                result += parts.next().unwrap_or_default();
+            }
+            None => result += part,
+        }
+    }
+    result
 }
 
 /// Returns the place of the quote that ends a text; one behind a backslash does not.

@@ -9,6 +9,7 @@ use crate::body;
 use crate::described::{Described, NO_SERVER, Request, Wanted, reads, server};
 use crate::references::References;
 use crate::schema::{Example, example, resolved, stated};
+use crate::secret;
 use crate::target::{self, encode};
 use crate::words::{one_line, several};
 
@@ -334,10 +335,12 @@ impl<'a> Reading<'a> {
         {
             return Ok(());
         }
-        if place != "path" && results::secrets::is_secret_field(name) {
+        let mut keep = |parts: &mut Parts| {
             let of = format!("the parameter {}", one_line(name));
-            let reference = self.references.to(name, &of);
-            put(place, name, &reference, true, parts);
+            put(place, name, &self.references.to(name, &of), true, parts);
+        };
+        if place != "path" && secret::is_name(name) {
+            keep(parts);
             return Ok(());
         }
         let schema = parameter.get("schema");
@@ -350,6 +353,10 @@ impl<'a> Reading<'a> {
         };
         let Example { value, guess } = found.ok_or(NO_VALUE)?;
         let value = text_of(&value).filter(|value| !value.is_empty()).ok_or(NO_VALUE)?;
+        if secret::is_in(&value) || place == "path" && secret::is_token(&value) {
+            keep(parts);
+            return Ok(());
+        }
         let words = format!("{} = {}", one_line(name), one_line(&value));
         match guess {
             Some(why) => parts.guesses.push(format!("{words}: {why}")),

@@ -1,9 +1,8 @@
 //! The targets of requests: what a source says, so that neither a placeholder of a mix nor a reference to a secret
 //! comes from it.
 
-use results::secrets;
-
 use crate::references::References;
+use crate::secret;
 use crate::words::one_line;
 
 /// The longest target that is taken.
@@ -35,18 +34,20 @@ pub(crate) fn plain(text: &str) -> String {
     target
 }
 
-/// Returns a target with references in place of the values of its secret parameters, or `None` if another secret can
-/// be recognised in it.
+/// Returns a target with references in place of the values of its secret parameters and of the tokens in its path, or
+/// `None` if another secret can be recognised in it.
 pub(crate) fn without_secrets(target: &str, references: &mut References) -> Option<String> {
-    let mut result = String::new();
-    let mut rest = target;
+    let (path, mut rest) = target.split_at(target.find(['?', '&', ';']).unwrap_or(target.len()));
+    let mut result = without_tokens(path, references);
     while let Some(at) = rest.find(['?', '&', ';']) {
         let (before, behind) = rest.split_at(at + 1);
         result += before;
         let parameter = &behind[..behind.find(['?', '&', ';', '/']).unwrap_or(behind.len())];
         rest = &behind[parameter.len()..];
         match parameter.split_once('=') {
-            Some((name, value)) if !value.is_empty() && is_secret(name) => {
+            Some((name, value))
+                if !value.is_empty() && (secret::is_name_in_url(name) || secret::is_in(value)) =>
+            {
                 let of = format!("the parameter {} of a URL", one_line(name));
                 result += &format!("{name}={}", references.to(&format!("QUERY_{name}"), &of));
             }
@@ -54,11 +55,29 @@ pub(crate) fn without_secrets(target: &str, references: &mut References) -> Opti
         }
     }
     result += rest;
-    (secrets::without_plain(&result) == result).then_some(result)
+    (!secret::is_in(&result)).then_some(result)
 }
 
-fn is_secret(name: &str) -> bool {
-    secrets::is_secret_field(name) || ["key", "session", "sid", "code"].contains(&name)
+/// Returns a path with references in place of its tokens, each with the name of the part before it.
+fn without_tokens(path: &str, references: &mut References) -> String {
+    let mut before = "";
+    let part = |part| {
+        let name = std::mem::replace(&mut before, part);
+        match secret::is_token(part) {
+            true => {
+                let of = format!("the token behind {} in a path", one_line(name));
+                references.to(&format!("PATH_{name}"), &of)
+            }
+            false => part.to_owned(),
+        }
+    };
+    path.split('/').map(part).collect::<Vec<String>>().join("/")
+}
+
+/// Returns the path of a target as a name: with `*` in place of its secrets.
+pub(crate) fn name(target: &str) -> String {
+    let part = |part: &str| if part.starts_with("${") { "*".to_owned() } else { part.to_owned() };
+    path(target).split('/').map(part).collect::<Vec<String>>().join("/")
 }
 
 /// Returns the path of a target.

@@ -5,17 +5,18 @@
 //! clock drop some.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io::BufRead;
 
 use measure::civil;
-use results::foreign::{Code, Distribution, Facts, Limit, Loop, Quantiles};
+use results::foreign::{Code, Distribution, Facts, Limit, Loop, OfLabel, Quantiles};
 use results::lines::Lines;
 use results::printed::Since;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::json::{count, number, percentiles, quantiles, whole, wrong};
-use crate::samples::{Ended, Samples, cut_off, of_tool};
+use crate::samples::{Ended, MOST_LABELS, Samples, cut_off, label_of, of_tool};
 use crate::{Format, Found, Unit, document, time};
 
 pub(crate) const SUMMARY: Format = Format {
@@ -61,13 +62,7 @@ fn summary(input: &mut dyn BufRead) -> Result<Found, String> {
     // A value of `true` is a failed request.
     let failed = metric("http_req_failed");
     let failed = count_of(failed, "passes").or_else(|| count_of(failed, "matches"));
-    let named = quantiles(duration, ["avg", "min", "max"], Unit::Milliseconds);
-    let level = |name: &str| match name {
-        "med" => Some(50.0),
-        _ => name.strip_prefix('p')?.trim_matches(['(', ')']).parse().ok(),
-    };
-    let percentiles = percentiles(duration, Unit::Milliseconds, level);
-    let times = Quantiles { count: sent, percentiles, ..named };
+    let times = Quantiles { count: sent, ..times(duration) };
     let by_rate = sent.zip(rate).map(|(sent, rate)| sent as f64 / rate);
     let stated = || document.pointer("/config/duration")?.as_f64();
     let measured_s = by_rate.or_else(stated).filter(|s| 0.0 < *s && s.is_finite());
@@ -79,6 +74,7 @@ fn summary(input: &mut dyn BufRead) -> Result<Found, String> {
         failed,
         not_sent: dropped,
         completed_per_s: rate.or_else(|| Some(sent? as f64 / measured_s?)),
+        labels: labels(&document),
         times: Some(Distribution::Quantiles(times)),
         ..Facts::default()
     };
@@ -90,16 +86,64 @@ fn summary(input: &mut dyn BufRead) -> Result<Found, String> {
     Ok(Found { tool: "k6".to_owned(), facts, limits, ..Found::default() })
 }
 
-/// Returns the figures of a metric: older summaries have them in the metric itself, and the newest in a list.
+/// Returns the times of a metric, without their number.
+fn times(metric: &Map<String, Value>) -> Quantiles {
+    let level = |name: &str| match name {
+        "med" => Some(50.0),
+        _ => name.strip_prefix('p')?.trim_matches(['(', ')']).parse().ok(),
+    };
+    Quantiles {
+        percentiles: percentiles(metric, Unit::Milliseconds, level),
+        ..quantiles(metric, ["avg", "min", "max"], Unit::Milliseconds)
+    }
+}
+
+/// Returns the figures by label: those of the durations of which a threshold of the script named tags, such as
+/// `http_req_duration{name:login}`. The number of requests is known if one named them, too: `http_reqs{name:login}`.
+fn labels(document: &Value) -> BTreeMap<String, OfLabel> {
+    let one = |(name, metric): (&str, &Map<String, Value>)| {
+        let (duration, tags) = name.strip_suffix('}')?.split_once('{')?;
+        let label = label_of(of_tags(tags).filter(|_| DURATIONS.contains(&duration))?);
+        let of = |metric: &str| values(document, &format!("{metric}{{{tags}}}"));
+        let times = times(metric);
+        let requests = of("http_reqs").and_then(|requests| count(requests, "count"));
+        let requests = requests.or(count(metric, "count"));
+        let times = Quantiles { count: requests, ..times };
+        let failed = of("http_req_failed");
+        let failed = failed.and_then(|failed| count(failed, "passes").or(count(failed, "matches")));
+        Some((label, OfLabel { requests, failed, times: Some(Distribution::Quantiles(times)) }))
+    };
+    metrics(document).into_iter().filter_map(one).take(MOST_LABELS).collect()
+}
+
+/// Returns the label of requests with these tags: the name or the group if it is the only one. k6 itself adds
+/// `expected_response:true`, which is the total without failures.
+fn of_tags(tags: &str) -> Option<&str> {
+    let alone = |tag: &str| tags.strip_prefix(tag).filter(|value| !value.contains([',', '{']));
+    let label = alone("name:").or(alone("group:").map(|group| group.trim_start_matches(':')));
+    Some(label.unwrap_or(tags))
+        .filter(|label| !label.is_empty() && *label != "expected_response:true")
+}
+
+/// Returns the figures of a metric.
 fn values<'a>(document: &'a Value, name: &str) -> Option<&'a Map<String, Value>> {
-    let metrics = document.get("metrics").or_else(|| document.get("results")?.get("metrics"))?;
-    let metric = match metrics {
-        Value::Array(all) => {
-            all.iter().find(|metric| metric.get("name").and_then(Value::as_str) == Some(name))
+    metrics(document).into_iter().find_map(|(known, metric)| (known == name).then_some(metric))
+}
+
+/// Returns all metrics with their names. Older summaries have the figures in the metric itself, and the newest has a
+/// list.
+fn metrics(document: &Value) -> Vec<(&str, &Map<String, Value>)> {
+    let metrics = document.get("metrics").or_else(|| document.get("results")?.get("metrics"));
+    let named: Vec<(&str, &Value)> = match metrics {
+        Some(Value::Array(all)) => {
+            all.iter().filter_map(|one| Some((one.get("name")?.as_str()?, one))).collect()
         }
-        all => all.get(name),
-    }?;
-    metric.get("values").unwrap_or(metric).as_object()
+        Some(Value::Object(all)) => all.iter().map(|(name, one)| (name.as_str(), one)).collect(),
+        _ => Vec::new(),
+    };
+    let figures =
+        |(name, one)| Some((name, Value::as_object(Value::get(one, "values").unwrap_or(one))?));
+    named.into_iter().filter_map(figures).collect()
 }
 
 fn without_executor(dropped: Option<u64>) -> Option<Limit> {

@@ -55,6 +55,9 @@ fn is_csv(line: &str) -> bool {
         && cells[1].len() < 4
 }
 
+/// The column of the method in a CSV file, before that of the URL.
+const METHOD: usize = 9;
+
 #[derive(Deserialize)]
 struct Line<'a> {
     code: u16,
@@ -62,6 +65,10 @@ struct Line<'a> {
     timestamp: Cow<'a, str>,
     /// In nanoseconds.
     latency: u64,
+    #[serde(borrow, default)]
+    method: Cow<'a, str>,
+    #[serde(borrow, default)]
+    url: Cow<'a, str>,
 }
 
 fn ended(code: u64) -> Ended {
@@ -72,12 +79,25 @@ fn ended(code: u64) -> Ended {
     }
 }
 
-fn add(samples: &mut Samples, code: u64, latency: Nanos, begin: Option<f64>) {
-    samples.add(latency, ended(code));
+/// A line of results.
+struct Sample<'a> {
+    code: u64,
+    latency: Nanos,
+    begin: Option<f64>,
+    /// The method and the URL, which older versions do not write.
+    of: [&'a str; 2],
+}
+
+fn add(samples: &mut Samples, Sample { code, latency, begin, of: [method, url] }: &Sample<'_>) {
+    let (code, latency) = (*code, *latency);
+    match url.is_empty() {
+        true => samples.add(latency, ended(code)),
+        false => samples.add_labelled(&format!("{method} {url}"), latency, ended(code)),
+    }
     if code != 0 {
         samples.status(&code.to_string());
     }
-    if let Some(begin) = begin {
+    if let Some(begin) = *begin {
         samples.at(begin);
         samples.at(begin + latency.as_secs_f64());
     }
@@ -92,7 +112,8 @@ fn lines(input: &mut dyn BufRead) -> Result<Found, String> {
             let latency =
                 latency.ok_or_else(|| format!("a latency of {} ns cannot be", line.latency))?;
             let begin = civil::seconds(&line.timestamp);
-            add(&mut samples, u64::from(line.code), latency, begin);
+            let of = [&*line.method, &*line.url];
+            add(&mut samples, &Sample { code: u64::from(line.code), latency, begin, of });
             Ok::<(), String>(())
         });
         match read {
@@ -132,7 +153,9 @@ fn table(input: &mut dyn BufRead) -> Result<Found, String> {
             limits.push(cut_off(line));
             break;
         };
-        add(&mut samples, code, latency, Some(begin as f64 / 1e9));
+        let [method, url] = [METHOD, METHOD + 1].map(|column| table.text(column));
+        let begin = Some(begin as f64 / 1e9);
+        add(&mut samples, &Sample { code, latency, begin, of: [&method, &url] });
     }
     found(samples.facts()?, limits)
 }

@@ -99,7 +99,16 @@ pub fn load(path: &Path, profile: Option<&str>, set: &[String]) -> Result<Resolv
     let name = path.display().to_string();
     let read = regular::read_input(path, regular::MOST_OF_SHORT);
     let bytes = read.map_err(|error| {
-        let message = format!("cannot read this spec: {}", plain(&error));
+        let instead = match () {
+            () if name.contains("://") => {
+                "; a spec is a file: `benchwright init URL` writes one, and `benchwright capacity URL` needs none"
+            }
+            () if path.is_dir() => {
+                "; a spec is a file: `benchwright resume DIR` and `rerun DIR` take results"
+            }
+            () => "",
+        };
+        let message = format!("cannot read this spec: {}{instead}", plain(&error));
         Source::new(&name, String::new()).error(message, None, "")
     })?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());

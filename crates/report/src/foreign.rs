@@ -1,12 +1,13 @@
 //! Files of load generators as one page: their figures beside each other, the curves of their times, and
 //! what they support.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use measure::estimate::FEWEST_BEYOND;
 use measure::{Nanos, Quantile};
 use results::Foreign;
-use results::foreign::{Code, Distribution, Facts, Loop};
+use results::foreign::{Code, Distribution, Facts, Loop, OfLabel};
 use results::printed::Since;
 
 use crate::chart::percentiles::shape;
@@ -63,7 +64,11 @@ fn write(files: &[Foreign], out: &mut String) -> std::fmt::Result {
         Some(figure) => writeln!(out, "<div class=\"charts\">\n{}</div>", figure.html())?,
         None => out.push_str("<p>No file has times to draw.</p>\n"),
     }
-    out.push_str("</section>\n<section class=\"narrow\"><h2>Outcomes</h2>");
+    out.push_str("</section>\n");
+    if let Some(table) = labels(files) {
+        writeln!(out, "<section><h2>Labels</h2>{}</section>", table.html())?;
+    }
+    out.push_str("<section class=\"narrow\"><h2>Outcomes</h2>");
     writeln!(out, "{}</section>\n</main>", outcomes(files).html())
 }
 
@@ -154,6 +159,39 @@ fn figures(files: &[Foreign]) -> Table {
         table.push(Row::new(cells));
     }
     table
+}
+
+/// Returns a row for each label of each file, those of one label below each other; `None` unless a file has several.
+fn labels(files: &[Foreign]) -> Option<Table> {
+    files.iter().find(|file| 1 < file.facts.labels.len())?;
+    let names: BTreeSet<&String> = files.iter().flat_map(|file| file.facts.labels.keys()).collect();
+    let each = names.iter().flat_map(|name| files.iter().map(move |file| (*name, file)));
+    let rows: Vec<(&String, &Foreign, &OfLabel)> =
+        each.filter_map(|(name, file)| Some((name, file, file.facts.labels.get(name)?))).collect();
+    let caption = match rows.len() <= MOST_ROWS {
+        true => String::new(),
+        false => format!("The first {MOST_ROWS} of {}.", count(rows.len(), "row")),
+    };
+    let levels = || [Quantile::P50, Quantile::P90, Quantile::P95, Quantile::P99].into_iter();
+    let columns =
+        ["label", "file"].map(str::to_owned).into_iter().chain(levels().map(|it| it.name()));
+    let columns = columns.chain(["requests", "failed"].map(str::to_owned));
+    let mut table = Table::new(&caption, columns);
+    for (name, file, of) in rows.into_iter().take(MOST_ROWS) {
+        let mut cells = vec![Cell::words(name.clone()), Cell::words(file.file.clone())];
+        let times = of.times.as_ref();
+        cells.extend(levels().map(|level| {
+            let value = times.and_then(|times| times.quantile_ns(level));
+            match times.and_then(Distribution::count) {
+                Some(count) => trials::quantile(value, count, level),
+                None => Cell::maybe(value.map(time)),
+            }
+        }));
+        cells.push(Cell::maybe(of.requests.map(integer)));
+        cells.push(Cell::maybe(of.failed.map(integer)));
+        table.push(Row::new(cells));
+    }
+    Some(table)
 }
 
 fn moment(facts: &Facts) -> &'static str {

@@ -7,7 +7,7 @@ use measure::{Nanos, Quantile};
 use serde::{Deserialize, Serialize};
 
 use crate::failing::Tally;
-use crate::metric::Metric;
+use crate::metric::{Metric, Wanted};
 use crate::printed::{Percentile, Since};
 use crate::times::Times;
 
@@ -96,6 +96,14 @@ pub struct OfLabel {
     pub failed: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<Distribution>,
+}
+
+impl OfLabel {
+    /// Returns true if fewer than half of the requests succeeded.
+    pub fn is_mostly_failing(&self) -> bool {
+        let counts = self.failed.zip(self.requests);
+        counts.is_some_and(|(failed, requests)| requests < failed.saturating_mul(2))
+    }
 }
 
 /// The rule by which requests start.
@@ -197,6 +205,14 @@ impl Distribution {
             }
         }
     }
+
+    /// Returns the number of requests in these times.
+    pub fn count(&self) -> Option<u64> {
+        match self {
+            Distribution::Histogram(times) => Some(times.count),
+            Distribution::Quantiles(quantiles) => quantiles.count,
+        }
+    }
 }
 
 impl Facts {
@@ -207,10 +223,7 @@ impl Facts {
 
     /// Returns the number of requests in the times.
     pub fn count(&self) -> Option<u64> {
-        match self.times.as_ref()? {
-            Distribution::Histogram(times) => Some(times.count),
-            Distribution::Quantiles(quantiles) => quantiles.count,
-        }
+        self.times.as_ref()?.count()
     }
 
     pub fn mean(&self) -> Option<Nanos> {
@@ -258,6 +271,25 @@ impl Facts {
             Metric::Completed => self.completed_per_s,
             Metric::Goodput => self.goodput_per_s,
             _ => self.quantile_ns(metric.quantile()?).map(|ns| ns as f64),
+        }
+    }
+
+    /// Returns a figure of all requests, or of those with a label, of which a file has percentiles alone.
+    pub fn wanted(&self, wanted: &Wanted) -> Option<f64> {
+        match &wanted.label {
+            None => self.figure(wanted.metric),
+            Some(label) => {
+                let times = self.labels.get(label)?.times.as_ref()?;
+                times.quantile_ns(wanted.metric.quantile()?).map(|ns| ns as f64)
+            }
+        }
+    }
+
+    /// Returns the number of requests that such a figure rests on.
+    pub fn count_of(&self, wanted: &Wanted) -> Option<u64> {
+        match &wanted.label {
+            None => self.count(),
+            Some(label) => self.labels.get(label)?.times.as_ref()?.count(),
         }
     }
 }

@@ -23,11 +23,16 @@ const HIDDEN: &str = "(redacted)";
 /// The header fields whose values are secrets; others are known by their words.
 const FIELDS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "set-cookie"];
 /// The words in the names of header fields and of parameters whose values are secrets.
-const WORDS: [&str; 15] = [
+const WORDS: [&str; 20] = [
     "token",
     "secret",
     "password",
     "passwd",
+    "passphrase",
+    "passcode",
+    "pwd",
+    "otp",
+    "totp",
     "apikey",
     "authkey",
     "accesskey",
@@ -346,21 +351,34 @@ pub fn is_secret_field(name: &str) -> bool {
 /// Returns true for the name of a parameter whose value is a secret. Passwords are not: those of forms are mostly data
 /// of a test.
 fn is_secret_parameter(name: &str) -> bool {
-    is_of_secret(name) && !name.to_ascii_lowercase().contains("passw")
+    let is_of_password = |word: String| word.contains("pass") || word.ends_with("pwd");
+    is_of_secret(name) && !words_of(name).into_iter().any(is_of_password)
 }
 
-/// Returns true for a name with the word of a secret, or the word `auth`.
+/// Returns true for a name with a word such as `token`, also at its end (`csrftoken`), or two such as `api_key`; or the
+/// word `auth`.
 fn is_of_secret(name: &str) -> bool {
-    has_secret_word(name) || name.split(['-', '_']).any(|word| word.eq_ignore_ascii_case("auth"))
+    let words = words_of(name);
+    let pairs = words.windows(2).map(|pair| pair.concat());
+    // Short ones end other words, too.
+    let ends = |word: &str| WORDS.iter().any(|end| 5 <= end.len() && word.ends_with(end));
+    let one = |word: &String| word == "auth" || WORDS.contains(&word.as_str()) || ends(word);
+    words.iter().any(one) || pairs.into_iter().any(|pair| WORDS.contains(&pair.as_str()))
 }
 
-/// Returns true for a name with a word such as `token`, or two such as `api_key`.
-fn has_secret_word(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let words: Vec<&str> = name.split(|c: char| !c.is_ascii_alphanumeric()).collect();
-    let pairs = words.windows(2).map(|pair| pair.concat());
-    let one = |word: &str| WORDS.contains(&word);
-    words.iter().any(|word| one(word)) || pairs.into_iter().any(|pair| one(&pair))
+/// Returns the words of a name such as `access_token`, `Access-Token` or `accessToken`, in small letters.
+fn words_of(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_small = false;
+    for c in name.chars() {
+        if !c.is_ascii_alphanumeric() || c.is_ascii_uppercase() && was_small {
+            words.push(String::new());
+        }
+        let word = words.last_mut().expect("there is a first word");
+        word.extend(Some(c.to_ascii_lowercase()).filter(char::is_ascii_alphanumeric));
+        was_small = c.is_ascii_lowercase();
+    }
+    words
 }
 
 /// Returns a value, if all of its characters stand for themselves in a URL.

@@ -11,7 +11,7 @@ use measure::quantity::probability;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use results::answer::{failing_in_words, validity_in_words};
 use results::comparison::{Compared, Difference, Shift, Verdict};
-use results::journal::{Entry, Purpose, Status};
+use results::journal::{Entry, OfLabel, Purpose, Status};
 use results::metric::Wanted;
 use results::{Comparison, Metric};
 
@@ -87,14 +87,15 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     let Compare { a, b, metrics, margin, .. } = arguments;
     let margin = margin.map(|margin| margin.0);
     if let Some(arms) = arms(arguments)? {
-        let metrics = metrics.iter().map(of_files).collect::<Result<Vec<_>, _>>()?;
-        let found = files::compare::compare(arms, &arguments.says, &metrics, margin)?;
+        let found = files::compare::compare(arms, &arguments.says, metrics, margin)?;
         found.warnings.iter().for_each(|warning| output::error(&format!("! {warning}")));
         return print(arguments, &found.comparison);
     }
-    if let Some(metric) = metrics.iter().find(|it| Metric::OF_FILES.contains(&it.metric)) {
+    if let Some(wanted) = metrics.iter().find(|wanted| is_of_files(wanted)) {
+        let instead =
+            if wanted.label.is_some() { "p50 or p99 of it" } else { "p50, p90, p99 or p99.9" };
         let text = format!(
-            "trials keep no {metric}, which only files of load generators have; compare p50, p90, p99 or p99.9"
+            "trials keep no {wanted}, which only files of load generators have; compare {instead}"
         );
         return Err(Failure::question(text));
     }
@@ -151,22 +152,24 @@ fn print(arguments: &Compare, found: &Comparison) -> Result<Exit, Failure> {
 }
 
 /// Reads a metric, also one that only files of load generators have.
-fn wanted(name: &str) -> Result<Wanted, String> {
-    match Metric::of_files(name) {
-        Ok(metric) => Ok(Wanted::from(metric)),
-        Err(_) => name.parse(),
+pub(super) fn wanted(name: &str) -> Result<Wanted, String> {
+    if let Ok(metric) = Metric::of_files(name) {
+        return Ok(Wanted::from(metric));
     }
+    name.parse().or_else(|why| {
+        let of_label = |metric: &Metric| {
+            let label = name.strip_suffix(metric.name())?.strip_suffix('.')?;
+            (!label.is_empty()).then(|| Wanted { label: Some(label.to_owned()), metric: *metric })
+        };
+        let mut percentiles = Metric::PERCENTILES.iter().chain(&Metric::OF_FILES);
+        percentiles.find_map(of_label).ok_or(why)
+    })
 }
 
-/// Returns a metric that files can have.
-fn of_files(wanted: &Wanted) -> Result<Metric, Failure> {
-    match wanted.label {
-        None => Ok(wanted.metric),
-        Some(_) => Err(Failure::question(format!(
-            "files of load generators have no figures by label; compare {} instead of {wanted}",
-            wanted.metric
-        ))),
-    }
+/// Returns true for a metric that trials keep no figures of.
+fn is_of_files(wanted: &Wanted) -> bool {
+    Metric::OF_FILES.contains(&wanted.metric)
+        || wanted.label.is_some() && !OfLabel::METRICS.contains(&wanted.metric)
 }
 
 /// Returns the files of both sides; `None` if directories were named.
@@ -337,6 +340,16 @@ pub(super) fn markdown(comparison: &Comparison) -> String {
         let _ = writeln!(text, "\n> {}", cell(&words));
     }
     let _ = writeln!(text, "\nMargin {}.", Share(*margin));
+    if !comparison.percentiles.is_empty() {
+        text += "\n<details><summary>Percentiles, to look at</summary>\n\n\
+                 | percentile | change | interval |\n|---|---:|---:|\n";
+        for Shift { metric, of, effect, interval, .. } in &comparison.percentiles {
+            let (of, effect) = (cell(&of.prefix()), change(*effect));
+            let interval = interval.map_or("–".to_owned(), changes);
+            let _ = writeln!(text, "| {of}{metric} | {effect} | {interval} |");
+        }
+        text += "\n</details>\n";
+    }
     if !caveats.differences.is_empty() {
         text += "\n<details><summary>Differences of the environments</summary>\n\n\
                  | what | A | B |\n|---|---|---|\n";

@@ -183,15 +183,22 @@ fn labels(facts: &Facts) -> String {
         let label: String = label.chars().take(29).collect();
         format!("  {label:30}{requests:>12}{failed:>10}{p50:>13}{p99:>13}\n")
     };
-    text += &row(["label", "requests", "failed", "p50", "p99"]);
+    // Not every tool prints a p99.
+    let has = |level: &Quantile| {
+        let mut times = facts.labels.values().filter_map(|of| of.times.as_ref());
+        times.any(|times| times.quantile_ns(*level).is_some())
+    };
+    let tails = [Quantile::P99, Quantile::P95, Quantile::P90];
+    let tail = tails.into_iter().find(has).unwrap_or(Quantile::P99);
+    text += &row(["label", "requests", "failed", "p50", &tail.name()]);
     let known = |count: Option<u64>| count.map_or("–".to_owned(), counted);
     for (name, of) in facts.labels.iter().take(MOST_LABELS) {
         let time = |level| {
             let ns = of.times.as_ref().and_then(|times| times.quantile_ns(level));
             ns.map_or("–".to_owned(), |ns| Nanos(ns).to_string())
         };
-        let (p50, p99) = (time(Quantile::P50), time(Quantile::P99));
-        text += &row([name, &known(of.requests), &known(of.failed), &p50, &p99]);
+        let (p50, tail) = (time(Quantile::P50), time(tail));
+        text += &row([name, &known(of.requests), &known(of.failed), &p50, &tail]);
     }
     match facts.labels.len().saturating_sub(MOST_LABELS) {
         0 => {}

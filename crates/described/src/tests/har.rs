@@ -156,3 +156,88 @@ fn what_is_wrong_with_a_har_is_said() {
         it has no request that could be sent: left out: 1 request without a successful answer (2xx or 3xx)
         all its requests may change data, and are not sent by default; add --writes if the service may lose its data"#]].assert_eq(&all.join("\n"));
 }
+
+/// One request of a HAR with this URL, these header fields and this body.
+fn one(url: &str, headers: &str, posted: &str) -> String {
+    format!(
+        r#"{{"log":{{"entries":[{{"startedDateTime":"2026-11-24T10:12:00.100Z","time":1,"request":{{"method":"POST",
+        "url":"https://h/{url}","headers":[{headers}],"postData":{posted}}},"response":{{"status":200}}}}]}}}}"#
+    )
+}
+
+#[test]
+fn secrets_are_known_by_their_names_and_their_looks_wherever_they_stand() {
+    let json = |text: &str| {
+        format!(r#"{{"mimeType":"application/json","text":{}}}"#, serde_json::json!(text))
+    };
+    let form = |text: &str| {
+        format!(r#"{{"mimeType":"application/x-www-form-urlencoded","text":"{text}"}}"#)
+    };
+    let web_token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJjYW5hcnkifQ.canary";
+    let sources = [
+        one(
+            "",
+            "",
+            &json(
+                r#"{"accessToken":"canary","newPassword":"canary","otp":"canary","pin":"canary"}"#,
+            ),
+        ),
+        one("", "", &json(r#"{"query":"mutation { login(password: \"canary\") { id } }"}"#)),
+        one("", "", &json(r#"{"variables":"{\"clientSecret\":\"canary\"}"}"#)),
+        one("", "", &json(&format!(r#"{{"assertion":"{web_token}","list":["{web_token}"]}}"#))),
+        one("", "", &json(r#"{"callback":"https://ann:canary@h/"}"#)),
+        one("", "", &form("user=ann&passwd=canary&csrfmiddlewaretoken=canary")),
+        one("", "", &form("variables=%7B%22password%22%3A%22canary%22%7D")),
+        one("", "", r#"{"mimeType":"text/xml","text":"<pin>canary</pin>"}"#),
+        one("", &format!(r#"{{"name":"x-id","value":"{web_token}"}}"#), "null"),
+        one(&format!("?state={web_token}"), "", "null"),
+        one("?idToken=canary&clientSecret=canary", "", "null"),
+        one("reset/canary0canary1canary2canary3canary4canary5", "", "null"),
+    ];
+    let wanted = Wanted { writes: true, ..Wanted::default() };
+    let mut text = String::new();
+    for source in &sources {
+        let found = described(source, &wanted).unwrap();
+        let mix = written(&found);
+        assert!(!mix.contains("canary") && !mix.contains("eyJ"), "{mix}");
+        text += mix.lines().find(|line| line.starts_with('{')).unwrap();
+        text += "\n";
+    }
+    expect![[r#"
+        {"weight":1,"label":"POST /","method":"POST","target":"/","body":"{\"accessToken\":\"${env.BODY_ACCESSTOKEN}\",\"newPassword\":\"${env.BODY_NEWPASSWORD}\",\"otp\":\"${env.BODY_OTP}\",\"pin\":\"${env.BODY_PIN}\"}"}
+        {"weight":1,"label":"POST /","method":"POST","target":"/","body":"{\"query\":\"${env.BODY_QUERY}\"}"}
+        {"weight":1,"label":"POST /","method":"POST","target":"/","body":"{\"variables\":\"${env.BODY_VARIABLES}\"}"}
+        {"weight":1,"label":"POST /","method":"POST","target":"/","body":"{\"assertion\":\"${env.BODY_ASSERTION}\",\"list\":[\"${env.BODY_ITEM}\"]}"}
+        {"weight":1,"label":"POST /","method":"POST","target":"/","body":"{\"callback\":\"${env.BODY_CALLBACK}\"}"}
+        {"weight":1,"label":"POST /","method":"POST","target":"/","body":"user=ann&passwd=${env.BODY_PASSWD}&csrfmiddlewaretoken=${env.BODY_CSRFMIDDLEWARETOKEN}"}
+        {"weight":1,"label":"POST /","method":"POST","target":"/","body":"variables=${env.BODY_VARIABLES}"}
+        {"weight":1,"label":"POST /","method":"POST","target":"/"}
+        {"weight":1,"label":"POST /","method":"POST","target":"/","headers":{"x-id":"${env.HEADER_X_ID}"}}
+        {"weight":1,"label":"POST /","method":"POST","target":"/?state=${env.QUERY_STATE}"}
+        {"weight":1,"label":"POST /","method":"POST","target":"/?idToken=${env.QUERY_IDTOKEN}&clientSecret=${env.QUERY_CLIENTSECRET}"}
+        {"weight":1,"label":"POST /reset/*","method":"POST","target":"/reset/${env.PATH_RESET}"}
+    "#]].assert_eq(&text);
+}
+
+#[test]
+fn a_body_is_that_of_the_browser_or_is_left_out() {
+    let wanted = Wanted { writes: true, ..Wanted::default() };
+    let lines = [
+        r#"{"mimeType":"application/x-www-form-urlencoded","text":"","params":[{"name":"user","value":"a b&c"},{"name":"passwd","value":"canary"}]}"#,
+        r#"{"mimeType":"application/octet-stream","text":"a\ufffdb"}"#,
+        r#"{"mimeType":"application/json","text":"e30=","encoding":"base64"}"#,
+        r#"{"mimeType":"application/json","text":"{\"a\": 1}"}"#,
+    ]
+    .map(|posted| {
+        let mix = written(&described(&one("", "", posted), &wanted).unwrap());
+        let kept = |line: &&str| line.starts_with('{') || line.contains("body");
+        mix.lines().filter(kept).collect::<Vec<&str>>().join("\n")
+    });
+    expect![[r#"
+        {"weight":1,"label":"POST /","method":"POST","target":"/","body":"user=a%20b%26c&passwd=${env.BODY_PASSWD}"}
+        # guess: its body is left out: write it as "body" or "body_file"
+        {"weight":1,"label":"POST /","method":"POST","target":"/"}
+        # guess: its body is left out: write it as "body" or "body_file"
+        {"weight":1,"label":"POST /","method":"POST","target":"/"}
+        {"weight":1,"label":"POST /","method":"POST","target":"/","body":"{\"a\":1}"}"#]].assert_eq(&lines.join("\n"));
+}

@@ -157,3 +157,40 @@ fn a_log_of_a_million_different_paths_stays_bounded() {
     .assert_eq(&said(&found));
     written(&found);
 }
+
+#[test]
+fn the_escapes_of_a_log_stand_for_bytes() {
+    let line = |target: &str| {
+        format!("h - - [28/Nov/2026:10:00:00 +0000] \"GET {target} HTTP/1.1\" 200 5 \"-\" \"-\"\n")
+    };
+    let targets = [r"/caf\xc3\xa9", r#"/a\"b"#, r"/c\\d", r"/x\x7B\x7bseq}}"];
+    let text: String =
+        targets.iter().flat_map(|target| std::iter::repeat_n(line(target), 5)).collect();
+    let mix = written(&described(&text, &at("http://h")).unwrap());
+    for target in [r"/caf%C3%A9", "/a%22b", "/c%5Cd", "/x%7B%7Bseq%7D%7D"] {
+        assert!(mix.contains(&format!("\"target\":\"{target}\"")), "{mix}");
+    }
+}
+
+/// A link that was mailed has a secret in its path; the identifiers of databases are none.
+#[test]
+fn tokens_in_paths_are_secrets() {
+    let paths = [
+        "/reset/Zm9vYmFyMTIzNDU2Nzg5MGFiY2RlZmdoaWprbG1u",
+        "/reset/a1b2c3d4e5f60718293a4b5c6d7e8f9001122334",
+        "/i/0189f7a2-1b2c-7d3e-8f40-112233445566",
+        "/i/0123456789abcdef0123456789abcdef",
+        "/blog/my-long-article-about-the-99-ways-to-measure",
+    ];
+    let line = |path: &str| {
+        format!("h - - [28/Nov/2026:10:00:00 +0000] \"GET {path} HTTP/1.1\" 200 5 \"-\" \"-\"\n")
+    };
+    let text: String = paths.iter().map(|path| line(path)).collect();
+    let found = described(&text, &at("http://h")).unwrap();
+    let mix = written(&found);
+    let lines: Vec<&str> = mix.lines().filter(|line| line.starts_with('{')).collect();
+    expect![[r#"
+        {"weight":2,"label":"GET /i/*","target":"/i/0189f7a2-1b2c-7d3e-8f40-112233445566"}
+        {"weight":2,"label":"GET /reset/*","target":"/reset/${env.PATH_RESET}"}
+        {"weight":1,"label":"GET /blog/my-long-article-about-the-99-ways-to-measure","target":"/blog/my-long-article-about-the-99-ways-to-measure"}"#]].assert_eq(&lines.join("\n"));
+}

@@ -28,6 +28,10 @@ fn requests_are_told_apart_by_their_labels() {
     expect![[r#"
         k6-json
         http://127.0.0.1/: 1 requests, 0 failed, p50 9756671, p99 9756671
+        vegeta-json
+        GET http://127.0.0.1/: 3 requests, 2 failed, p50 4001791, p99 1000341503
+        vegeta-csv
+        GET http://127.0.0.1/: 3 requests, 2 failed, p50 4001791, p99 1000341503
         locust
         GET /a: 900 requests, 0 failed, p50 12000000, p99 140000000
         jmeter
@@ -87,4 +91,34 @@ fn parts_of_a_load_have_their_labels_together() {
           b: 1 requests, 1 failed, p50 4001791, p99 4001791
     "#]]
     .assert_eq(&labels(&whole));
+}
+
+/// k6 keeps the figures of the tags that thresholds name, and of nothing else.
+#[test]
+fn a_summary_of_k6_has_the_labels_of_its_thresholds() {
+    let metrics = r#"{
+        "http_req_duration":{"avg":12,"med":10,"p(90)":20},
+        "http_req_duration{expected_response:true}":{"avg":12,"med":10,"p(90)":20},
+        "http_req_duration{name:login}":{"avg":22,"med":20,"p(99)":40,"thresholds":{"p(99)<100":false}},
+        "http_req_duration{group:::shop::items}":{"avg":2,"med":2,"p(99)":4},
+        "http_req_duration{scenario:smoke,name:x}":{"avg":3,"med":3},
+        "http_req_waiting{name:login}":{"avg":1,"med":1},
+        "http_reqs{name:login}":{"count":40,"rate":4},
+        "http_req_failed{name:login}":{"passes":2,"fails":38,"value":0.05},
+        "http_reqs":{"count":100,"rate":10}}"#;
+    let nested = r#"{"http_req_duration":{"type":"trend","values":{"avg":12,"med":10}},
+        "http_req_duration{name:login}":{"type":"trend","values":{"avg":22,"med":20}}}"#;
+    let listed = r#"[{"name":"http_req_duration","values":{"avg":12,"med":10}},
+        {"name":"http_req_duration{name:login}","values":{"avg":22,"med":20}}]"#;
+    let of = |metrics: &str| labels(&read_text(&format!("{{\"metrics\":{metrics}}}")).unwrap());
+    expect![[r#"
+        login: 40 requests, 2 failed, p50 20000000, p99 40000000
+        scenario:smoke,name:x: – requests, – failed, p50 3000000, p99 –
+        shop::items: – requests, – failed, p50 2000000, p99 4000000
+
+        login: – requests, – failed, p50 20000000, p99 –
+
+        login: – requests, – failed, p50 20000000, p99 –
+    "#]]
+    .assert_eq(&[metrics, nested, listed].map(of).join("\n"));
 }

@@ -871,3 +871,16 @@ fn a_warm_up_until_steady_has_times_that_can_show_it() {
         assert!(message.contains(expected), "{message}");
     }
 }
+
+#[test]
+fn what_is_not_a_spec_at_all_is_refused_with_the_command_that_takes_it() {
+    let refused = |path: &std::path::Path| super::load(path, None, &[]).unwrap_err().to_string();
+    let of_url = refused("http://127.0.0.1:8080/".as_ref());
+    assert!(of_url.contains("`benchwright init URL` writes one"), "{of_url}");
+    let of_folder = refused(&std::env::temp_dir());
+    assert!(of_folder.contains("`benchwright resume DIR`"), "{of_folder}");
+    assert!(
+        refused("nothing.yaml".as_ref())
+            .starts_with("cannot read this spec: no such file or directory\n")
+    );
+}

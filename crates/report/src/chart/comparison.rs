@@ -36,21 +36,27 @@ struct Effect<'a> {
 
 pub(crate) fn figure(run: &Run) -> Option<Figure> {
     let comparison = run.answer.as_ref()?.comparison.as_ref()?;
-    let groups = [
-        ("metrics", metrics(comparison)),
-        ("percentiles, which decide nothing", percentiles(comparison)),
+    let (by_label, of_all): (Vec<Effect>, Vec<Effect>) =
+        percentiles(comparison).into_iter().partition(|effect| effect.of.label.is_some());
+    let mut groups = vec![
+        ("metrics".to_owned(), metrics(comparison)),
+        ("percentiles, which decide nothing".to_owned(), of_all),
     ];
-    let (titles, groups): (Vec<&str>, Vec<Vec<Effect>>) =
+    for effect in by_label {
+        let title = format!("{} by label, which decides nothing", effect.metric);
+        match groups.iter_mut().find(|(known, _)| *known == title) {
+            Some((_, effects)) => effects.push(effect),
+            None => groups.push((title, vec![effect])),
+        }
+    }
+    let (titles, groups): (Vec<String>, Vec<Vec<Effect>>) =
         groups.into_iter().filter(|(_, effects)| !effects.is_empty()).unzip();
     groups.first()?;
     let summary = summary(comparison, groups.iter().map(|effects| left_out(effects)).sum());
     let plots: Vec<Plot> =
         groups.iter().map(|effects| draw(comparison, effects, &summary)).collect();
-    let panel = |(title, plot): (&str, &Plot)| Panel {
-        title: title.to_owned(),
-        svg: plot.svg(),
-        ..Panel::default()
-    };
+    let panel =
+        |(title, plot): (String, &Plot)| Panel { title, svg: plot.svg(), ..Panel::default() };
     Some(Figure {
         id: "comparison".into(),
         title: format!("{} compared with {}", comparison.b, comparison.a),
@@ -93,11 +99,21 @@ fn left_out(effects: &[Effect]) -> usize {
 }
 
 impl Effect<'_> {
-    /// `p99`, `replicas=2 · half · p99`
+    /// `p99`, `replicas=2 · half · login · p99`
     fn name(&self) -> String {
-        let metric = self.metric.name().replace('_', " ");
-        let parts = [self.of.cell.as_deref(), self.of.search.as_deref(), Some(&*metric)];
-        parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+        self.named(true)
+    }
+
+    /// Returns the name in a plot, where the title has the percentile of labels.
+    fn place(&self) -> String {
+        self.named(self.compared.is_some() || self.of.label.is_none())
+    }
+
+    fn named(&self, has_metric: bool) -> String {
+        let Of { cell, search, label } = self.of;
+        let metric = has_metric.then(|| self.metric.name().replace('_', " "));
+        let parts = [cell, search, label, &metric];
+        parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" · ")
     }
 
     fn verdict(&self) -> Option<Verdict> {
@@ -150,7 +166,7 @@ fn draw(comparison: &Comparison, effects: &[Effect], summary: &str) -> Plot {
     let scale = scale(comparison, &effects);
     let y = Axis { scale, label: "figure of the second over that of the first", tick: tick_number };
     let mut plot = Plot::new(summary, 340.0, x, y);
-    let names: Vec<String> = effects.iter().map(|effect| effect.name()).collect();
+    let names: Vec<String> = effects.iter().map(|effect| effect.place()).collect();
     labels::write(&mut plot, Labels::of(names.iter().map(String::as_str)), &names);
     let end = effects.len() as f64;
     plot.area(MARGIN, &[(-0.5, 1.0 / margin, margin), (end, 1.0 / margin, margin)]);
@@ -236,7 +252,7 @@ fn table(comparison: &Comparison, groups: &[Vec<Effect>], plots: &[Plot]) -> Tab
     let mut table = Table::new("", columns);
     let most = MOST_ROWS / groups.len();
     for (panel, (effects, plot)) in groups.iter().zip(plots).enumerate() {
-        let names: Vec<String> = effects.iter().take(MOST_DRAWN).map(Effect::name).collect();
+        let names: Vec<String> = effects.iter().take(MOST_DRAWN).map(Effect::place).collect();
         let labels = Labels::of(names.iter().map(String::as_str));
         for (index, effect) in effects.iter().take(most).enumerate() {
             let name = effect.name();

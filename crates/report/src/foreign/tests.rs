@@ -103,3 +103,25 @@ fn failures_come_before_what_is_supported() {
     assert!(place("✗ 2,000 of 12,000 failed") < place("✓ service times"));
     assert!(place("✓ service times") < place("! a closed loop"));
 }
+
+#[test]
+fn the_labels_of_files_stand_beside_each_other() {
+    let labelled = |name: &str, ms: u64, count| {
+        let percentiles = vec![Percentile { level: 0.99, time_ns: Nanos::from_millis(ms).0 }];
+        let times =
+            Distribution::Quantiles(Quantiles { count, percentiles, ..Quantiles::default() });
+        let of = OfLabel { requests: count, failed: None, times: Some(times) };
+        let mut file = file(name, None);
+        file.facts.labels = [("login".to_owned(), of.clone()), (HOSTILE.to_owned(), of)].into();
+        file
+    };
+    let page = render(&[labelled("a", 20, Some(5_000)), labelled("b", 47, None)]);
+    let words = words(&page).split_whitespace().collect::<Vec<&str>>().join(" ");
+    assert!(words.contains("Labels label file p50 p90 p95 p99 requests failed"), "{words}");
+    assert!(words.contains("login a – – – 20.0 ms 5,000 – login b – – – 47.0 ms – –"), "{words}");
+    assert!(!page.contains(HOSTILE));
+    // One label says what the file as a whole says.
+    let mut one = labelled("a", 20, None);
+    one.facts.labels.remove("login");
+    assert!(!render(&[one]).contains("<h2>Labels</h2>"));
+}

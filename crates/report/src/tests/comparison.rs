@@ -146,3 +146,49 @@ fn searches_that_found_only_a_bound_are_counted_beside_the_verdict() {
     expect!["capacity | ✓ better | at least +20.0 % | – | – | 97.5 % | 0.0100 | 250/s | at least 300/s | 10 / 9 (0 / 9 bounds) | 5 | 0"].assert_eq(&row);
     assert!(comparison.contains("Searches found only a bound"), "{comparison}");
 }
+
+/// Which kind of requests became slower is seen without unfolding the numbers.
+#[test]
+fn each_percentile_of_the_labels_has_a_panel_with_their_names() {
+    let shift = |label: &str, metric, effect| Shift {
+        metric,
+        of: Of { label: Some(label.to_owned()), ..Of::default() },
+        effect,
+        interval: None,
+        p: 1.0,
+    };
+    let of = |label, effect| [shift(label, Metric::P50, effect), shift(label, Metric::P99, effect)];
+    let mut comparison = Comparison { a: "old".into(), ..all() };
+    comparison.percentiles.extend([of("items", 1.0), of("login", 1.5)].concat());
+    comparison.metrics[1].of.label = Some("login".into());
+    let page = page_of(comparison);
+    let comparison = figure(&page, "comparison");
+    let titles: Vec<&str> = panels(comparison).iter().map(|(title, _)| *title).collect();
+    expect![[r#"
+        metrics
+        percentiles, which decide nothing
+        p50 by label, which decides nothing
+        p99 by label, which decides nothing"#]]
+    .assert_eq(&titles.join("\n"));
+    let of_labels = panels(comparison)[3].1;
+    assert!(
+        of_labels.contains(">items</text>") && of_labels.contains(">login</text>"),
+        "{of_labels}"
+    );
+    let rows = rows(comparison);
+    let names = rows.lines().map(|row| row.split(" | ").next().unwrap_or_default());
+    expect![[r#"
+        metric
+        1: p50
+        2: login · p99
+        3: completed
+        4: p90
+        5: p99.9
+        p50
+        p99
+        items · p50
+        login · p50
+        items · p99
+        login · p99"#]]
+    .assert_eq(&names.collect::<Vec<&str>>().join("\n"));
+}

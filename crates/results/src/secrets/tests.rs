@@ -217,10 +217,31 @@ fn names_with_a_word_such_as_token_are_those_of_secrets() {
         "X-Foo-Secret",
         "API-KEY",
         "access_key",
+        "accessToken",
+        "newPassword",
+        "passwordConfirmation",
+        "clientSecret",
+        "apiKey",
+        "APIKey",
+        "xAuth",
+        "csrfmiddlewaretoken",
+        "user[password]",
+        "otp",
+        "pwd",
     ] {
         assert!(is_secret_field(name), "{name}");
     }
-    for name in ["Accept", "max_tokens", "key", "X-Author", "monkey", "Content-Type"] {
+    for name in [
+        "Accept",
+        "max_tokens",
+        "maxTokens",
+        "key",
+        "X-Author",
+        "monkey",
+        "Content-Type",
+        "design",
+        "stop",
+    ] {
         assert!(!is_secret_field(name), "{name}");
     }
     let mut kept = |_: &str| "(gone)".to_owned();

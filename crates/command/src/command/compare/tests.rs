@@ -77,6 +77,14 @@ fn a_pull_request_gets_a_table() {
 
         Margin 3 %.
 
+        <details><summary>Percentiles, to look at</summary>
+
+        | percentile | change | interval |
+        |---|---:|---:|
+        | half: p90 | +10.0 % | +9.9 … +10.1 % |
+
+        </details>
+
         <details><summary>Differences of the environments</summary>
 
         | what | A | B |

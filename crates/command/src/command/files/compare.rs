@@ -7,7 +7,8 @@ use measure::estimate::{FEWEST_BEYOND, Support, beyond, needed, support};
 use measure::quantity::{counted, grouped};
 use results::comparison::{self, Comparison, Difference, Of, Question};
 use results::failing::Tally;
-use results::foreign::{Code, Loop};
+use results::foreign::{Code, Loop, OfLabel};
+use results::metric::Wanted;
 use results::printed::Since;
 use results::{Foreign, Metric};
 
@@ -39,40 +40,38 @@ pub(crate) struct Found {
 pub(crate) fn compare(
     [a, b]: [&[PathBuf]; 2],
     says: &Says,
-    metrics: &[Metric],
+    metrics: &[Wanted],
     margin: Option<f64>,
 ) -> Result<Found, Failure> {
     let (of_a, of_b) = (super::read(a, says)?, super::read(b, says)?);
     compared([&of_a, &of_b], metrics, margin.unwrap_or(comparison::MARGIN))
 }
 
-fn compared(arms: [&[Foreign]; 2], metrics: &[Metric], margin: f64) -> Result<Found, Failure> {
-    let all = || arms.into_iter().flatten();
-    if let Some(metric) = metrics.iter().find(|metric| !KNOWN.contains(metric)) {
+fn compared(arms: [&[Foreign]; 2], metrics: &[Wanted], margin: f64) -> Result<Found, Failure> {
+    if let Some(wanted) = metrics.iter().find(|wanted| !KNOWN.contains(&wanted.metric)) {
         let known: Vec<&str> = KNOWN.into_iter().map(Metric::name).collect();
         let text =
-            format!("files of load generators have no `{metric}`; compare {}", known.join(", "));
+            format!("files of load generators have no `{wanted}`; compare {}", known.join(", "));
         return Err(Failure::question(text));
     }
     let meaning = times_differ(arms);
-    let lacks = |metric: Metric| all().find(|file| file.facts.figure(metric).is_none());
-    let chosen: Vec<Metric> =
+    let chosen: Vec<Wanted> =
         if metrics.is_empty() { usual(arms, meaning.is_none()) } else { metrics.to_vec() };
     check(arms, &chosen, meaning.as_deref())?;
-    let refusals: Vec<Option<String>> =
-        chosen.iter().map(|metric| refusal(arms, *metric)).collect();
-    let chosen_questions = chosen.iter().zip(&refusals).map(|(metric, refusal)| match refusal {
-        Some(_) => question([&[], &[]], *metric),
-        None => question(arms, *metric),
+    let refusals: Vec<Option<String>> = chosen.iter().map(|wanted| refusal(arms, wanted)).collect();
+    let chosen_questions = chosen.iter().zip(&refusals).map(|(wanted, refusal)| match refusal {
+        Some(_) => question([&[], &[]], wanted),
+        None => question(arms, wanted),
     });
-    let to_look_at = Metric::PERCENTILES.into_iter().filter(|metric| lacks(*metric).is_none());
-    let to_look_at =
-        to_look_at.filter(|metric| meaning.is_none() && refusal(arms, *metric).is_none());
+    let to_look_at = Metric::PERCENTILES.into_iter().map(Wanted::from).chain(by_label(arms));
+    let to_look_at = to_look_at.filter(|wanted| {
+        meaning.is_none() && have(arms, wanted) && refusal(arms, wanted).is_none()
+    });
     let names = [name(arms[0]), name(arms[1])];
     let mut comparison = comparison::compare(
         [&names[0], &names[1]],
         chosen_questions.collect(),
-        to_look_at.map(|metric| question(arms, metric)).collect(),
+        to_look_at.map(|wanted| question(arms, &wanted)).collect(),
         margin,
         &differences(arms),
     );
@@ -87,19 +86,41 @@ fn compared(arms: [&[Foreign]; 2], metrics: &[Metric], margin: f64) -> Result<Fo
     Ok(Found { comparison, warnings })
 }
 
+/// The most labels of which the percentiles are shown.
+const MOST_LABELS: usize = 20;
+
+/// Returns the p50 and the highest usual percentile of each label, as far as all files have them: the tools differ in
+/// those that they print.
+fn by_label(arms: [&[Foreign]; 2]) -> Vec<Wanted> {
+    let labels = arms.into_iter().flatten().next().map(|first| first.facts.labels.keys());
+    let mut wanted = Vec::new();
+    for label in labels.into_iter().flatten().take(MOST_LABELS) {
+        let of = |metric| Wanted { label: Some(label.clone()), metric };
+        let tail = [Metric::P99, Metric::P95, Metric::P90].map(of);
+        wanted.push(of(Metric::P50));
+        wanted.extend(tail.into_iter().find(|wanted| have(arms, wanted)));
+    }
+    wanted
+}
+
+/// Returns true if all files have this figure.
+fn have(arms: [&[Foreign]; 2], wanted: &Wanted) -> bool {
+    arms.into_iter().flatten().all(|file| file.facts.wanted(wanted).is_some())
+}
+
 /// Refuses metrics that not all files have, or that do not mean the same in all.
-fn check(arms: [&[Foreign]; 2], chosen: &[Metric], meaning: Option<&str>) -> Result<(), Failure> {
-    for metric in chosen {
+fn check(arms: [&[Foreign]; 2], chosen: &[Wanted], meaning: Option<&str>) -> Result<(), Failure> {
+    for wanted in chosen {
         let mut all = arms.into_iter().flatten();
-        if let Some(file) = all.find(|file| file.facts.figure(*metric).is_none()) {
+        if let Some(file) = all.find(|file| file.facts.wanted(wanted).is_none()) {
             let text = format!(
-                "{} has no {metric}; name a figure that all files have by --metrics",
+                "{} has no {wanted}; name a figure that all files have by --metrics",
                 file.file
             );
             return Err(Failure::question(text));
         }
-        if let Some(why) = meaning.filter(|_| metric.quantile().is_some()) {
-            return Err(Failure::no_answer(format!("{metric} cannot be compared: {why}")));
+        if let Some(why) = meaning.filter(|_| wanted.metric.quantile().is_some()) {
+            return Err(Failure::no_answer(format!("{wanted} cannot be compared: {why}")));
         }
     }
     if chosen.is_empty() {
@@ -110,14 +131,14 @@ fn check(arms: [&[Foreign]; 2], chosen: &[Metric], meaning: Option<&str>) -> Res
 }
 
 /// Returns the figures of a metric in the files of both arms that have sound ones.
-fn question(arms: [&[Foreign]; 2], metric: Metric) -> Question {
+fn question(arms: [&[Foreign]; 2], wanted: &Wanted) -> Question {
     let figures = |arm: &[Foreign]| {
-        let sound = arm.iter().filter(|file| is_sound(file, metric));
-        sound.filter_map(|file| file.facts.figure(metric)).collect()
+        let sound = arm.iter().filter(|file| is_sound(file, wanted));
+        sound.filter_map(|file| file.facts.wanted(wanted)).collect()
     };
     Question {
-        metric,
-        of: Of::default(),
+        metric: wanted.metric,
+        of: Of { label: wanted.label.clone(), ..Of::default() },
         blocks: vec![Block { a: figures(arms[0]), b: figures(arms[1]) }],
         censored: None,
         speeds: Vec::new(),
@@ -128,14 +149,17 @@ fn question(arms: [&[Foreign]; 2], metric: Metric) -> Question {
 
 /// Returns true if a figure is one of the service: those of failures are not, except that the goodput counts the
 /// successes alone.
-fn is_sound(file: &Foreign, metric: Metric) -> bool {
-    metric == Metric::Goodput || !file.facts.is_mostly_failing()
+fn is_sound(file: &Foreign, wanted: &Wanted) -> bool {
+    let of_label = wanted.label.as_ref().and_then(|label| file.facts.labels.get(label));
+    let is_failing =
+        file.facts.is_mostly_failing() || of_label.is_some_and(OfLabel::is_mostly_failing);
+    wanted.metric == Metric::Goodput || !is_failing
 }
 
 /// Returns the reason why the figures of a metric are not compared.
-fn refusal(arms: [&[Foreign]; 2], metric: Metric) -> Option<String> {
+fn refusal(arms: [&[Foreign]; 2], wanted: &Wanted) -> Option<String> {
     let are_failing =
-        |(_, arm): &(&str, &[Foreign])| !arm.iter().any(|file| is_sound(file, metric));
+        |(_, arm): &(&str, &[Foreign])| !arm.iter().any(|file| is_sound(file, wanted));
     let failing = [("A", arms[0]), ("B", arms[1])].into_iter().filter(are_failing);
     let failing: Vec<&str> = failing.map(|(letter, _)| letter).collect();
     if !failing.is_empty() {
@@ -146,24 +170,24 @@ fn refusal(arms: [&[Foreign]; 2], metric: Metric) -> Option<String> {
         ));
     }
     let all: Vec<&Foreign> = arms.into_iter().flatten().collect();
-    let weak = all.iter().filter(|file| is_sound(file, metric) && is_weak(file, metric));
+    let weak = all.iter().filter(|file| is_sound(file, wanted) && is_weak(file, wanted));
     let weak: Vec<&Foreign> = weak.copied().collect();
     let first = weak.first()?;
-    let text = format!("too few requests: {}", rests_on(first, metric)?);
+    let text = format!("too few requests: {}", rests_on(first, wanted)?);
     Some(of_files(&weak, all.len(), true, &text))
 }
 
 /// Returns true if a percentile rests on too few requests of a file.
-fn is_weak(file: &Foreign, metric: Metric) -> bool {
-    let count = file.facts.count().zip(metric.quantile());
+fn is_weak(file: &Foreign, wanted: &Wanted) -> bool {
+    let count = file.facts.count_of(wanted).zip(wanted.metric.quantile());
     count.is_some_and(|(count, level)| support(count, level) == Support::Unsupported)
 }
 
 /// Returns the requests of a file that a percentile rests on, in words.
-fn rests_on(file: &Foreign, metric: Metric) -> Option<String> {
-    let (count, level) = file.facts.count().zip(metric.quantile())?;
+fn rests_on(file: &Foreign, wanted: &Wanted) -> Option<String> {
+    let (count, level) = file.facts.count_of(wanted).zip(wanted.metric.quantile())?;
     Some(format!(
-        "{} of {} lie beyond its {metric}, and at least {FEWEST_BEYOND} are needed ({} requests)",
+        "{} of {} lie beyond its {wanted}, and at least {FEWEST_BEYOND} are needed ({} requests)",
         beyond(count, level),
         counted(count),
         counted(needed(level))
@@ -214,13 +238,13 @@ fn name(arm: &[Foreign]) -> String {
 }
 
 /// In an open loop the rate was given, so it decides nothing.
-fn usual(arms: [&[Foreign]; 2], are_times_comparable: bool) -> Vec<Metric> {
+fn usual(arms: [&[Foreign]; 2], are_times_comparable: bool) -> Vec<Wanted> {
     let all = || arms.into_iter().flatten();
     let has = |metric: &Metric| all().all(|file| file.facts.figure(*metric).is_some());
     let is_open = all().all(|file| file.facts.pacing == Some(Loop::Open));
     let rate = Some(Metric::Completed).filter(|metric| !is_open && has(metric));
     let percentile = DECIDING.into_iter().find(has).filter(|_| are_times_comparable);
-    rate.into_iter().chain(percentile).collect()
+    rate.into_iter().chain(percentile).map(Wanted::from).collect()
 }
 
 /// Returns the reason why times of both arms do not mean the same.
@@ -286,7 +310,7 @@ fn differences([a, b]: [&[Foreign]; 2]) -> Vec<Difference> {
 }
 
 /// Returns what the files do not support and the comparison would need, each kind once, with its files.
-fn warnings(arms: [&[Foreign]; 2], chosen: &[Metric]) -> Vec<String> {
+fn warnings(arms: [&[Foreign]; 2], chosen: &[Wanted]) -> Vec<String> {
     let weakens = |code: Code| match code {
         Code::NotValid | Code::Incomplete | Code::Contradiction | Code::ClosedLoop => true,
         Code::FromSending | Code::LoopUnknown | Code::SinceUnknown | Code::NotSent => true,
@@ -308,8 +332,8 @@ fn warnings(arms: [&[Foreign]; 2], chosen: &[Metric]) -> Vec<String> {
     for file in all() {
         let limits = file.limits.iter().filter(|limit| weakens(limit.code));
         limits.for_each(|limit| add(file, limit.text.clone()));
-        let weak = chosen.iter().filter(|metric| is_weak(file, **metric));
-        let texts = weak.filter_map(|metric| rests_on(file, *metric));
+        let weak = chosen.iter().filter(|wanted| is_weak(file, wanted));
+        let texts = weak.filter_map(|wanted| rests_on(file, wanted));
         texts.for_each(|text| add(file, text));
     }
     let count = all().count();

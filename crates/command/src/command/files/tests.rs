@@ -5,11 +5,12 @@ use clap::Parser;
 use expect_test::expect;
 use results::Metric;
 use results::comparison::Verdict;
+use results::metric::Wanted;
 use tempfile::TempDir;
 
 use super::*;
 use crate::cli::{Cli, Command};
-use crate::command::compare::{markdown, text as text_of_comparison};
+use crate::command::compare::{markdown, text as text_of_comparison, wanted};
 
 /// A table of hey: requests of so many milliseconds, one every 10 ms.
 fn hey(factor: f64) -> String {
@@ -177,7 +178,7 @@ fn several_files_of_each_side_decide() {
     };
     let (a, b) = (arm("old", 1.0), arm("new", 1.5));
     let says = Says::default();
-    let found = compare::compare([&a, &b], &says, &[Metric::P99], Some(0.05)).unwrap();
+    let found = compare::compare([&a, &b], &says, &[Metric::P99.into()], Some(0.05)).unwrap();
     let first = &found.comparison.metrics[0];
     assert_eq!((first.verdict, first.trials_a, first.trials_b), (Verdict::Worse, 6, 6));
     assert!(first.interval.is_some_and(|(low, high)| 1.4 < low && high < 1.6), "{first:?}");
@@ -197,7 +198,8 @@ fn arms(folder: &TempDir, requests: u32, failed: [u32; 6]) -> [Vec<PathBuf>; 2] 
 }
 
 fn compare_arms([a, b]: &[Vec<PathBuf>; 2], metrics: &[Metric]) -> compare::Found {
-    compare::compare([a, b], &Says::default(), metrics, None).unwrap()
+    let metrics: Vec<Wanted> = metrics.iter().copied().map(Wanted::from).collect();
+    compare::compare([a, b], &Says::default(), &metrics, None).unwrap()
 }
 
 #[test]
@@ -282,7 +284,8 @@ fn what_weakens_files_is_said_once_for_each_kind_with_their_names() {
         document("a-2.json", &["late: p99 2.64 ms, bound 381 µs. Free the core.", "disturbed"]),
     ];
     let b = [document("b-1.json", &["late: p99 5.13 ms, bound 1.00 ms. Free the core."])];
-    let found = compare::compare([&a, &b], &Says::default(), &[Metric::Completed], None).unwrap();
+    let found =
+        compare::compare([&a, &b], &Says::default(), &[Metric::Completed.into()], None).unwrap();
     let warnings: Vec<String> = found.warnings.iter().map(|text| plain(&folder, text)).collect();
     let late = "all 3 files, such as a-1.json: late: p99 11.3 ms, bound 1.00 ms. Free the core.";
     assert_eq!(warnings, [late, "a-2.json: disturbed"]);
@@ -310,14 +313,15 @@ fn what_does_not_mean_the_same_is_not_compared() {
     let (a, b) = (write(&folder, "a.csv", &hey(1.0)), write(&folder, "b.txt", WRK2));
     let both = || [std::slice::from_ref(&a), std::slice::from_ref(&b)];
     let says = Says::default();
-    let refused = error(compare::compare(both(), &says, &[Metric::P99], None));
+    let refused = error(compare::compare(both(), &says, &[Metric::P99.into()], None));
     expect!["p99 cannot be compared: times count from sending in a.csv and from the intended start in b.txt"].assert_eq(&plain(&folder, &refused));
-    let refused = error(compare::compare(both(), &says, &[Metric::P90], None));
+    let refused = error(compare::compare(both(), &says, &[Metric::P90.into()], None));
     assert!(refused.contains("b.txt has no p90; name a figure that all files have"), "{refused}");
     let same = [std::slice::from_ref(&a), std::slice::from_ref(&a)];
-    let found = compare::compare(same, &says, &[Metric::P95, Metric::P75], None).unwrap();
+    let found =
+        compare::compare(same, &says, &[Metric::P95.into(), Metric::P75.into()], None).unwrap();
     assert_eq!(found.comparison.metrics.len(), 2, "any percentile that all files have");
-    let refused = error(compare::compare(both(), &says, &[Metric::Capacity], None));
+    let refused = error(compare::compare(both(), &says, &[Metric::Capacity.into()], None));
     assert!(refused.starts_with("files of load generators have no `capacity`"), "{refused}");
     // The rates mean the same.
     let found = compare::compare(both(), &says, &[], None).unwrap();
@@ -435,4 +439,52 @@ fn the_labels_of_another_tool_are_a_table() {
           items                                2,000         0      24.0 ms      44.0 ms
           login                                1,000     1,000      24.0 ms      44.0 ms"#]]
     .assert_eq(&lines.join("\n"));
+}
+
+/// Results with labels of which one becomes slower: its times are those of the others in A, and twice as long in B.
+#[test]
+fn the_label_that_became_slower_is_seen() {
+    let folder = TempDir::new().unwrap();
+    let file = |name: &str, slower: f64| {
+        let mut text = "timeStamp,elapsed,label,success\n".to_owned();
+        for n in 0..2_000_u64 {
+            let ms = 10 + n * 7 % 50;
+            let login = (ms as f64 * slower) as u64;
+            let at = 1_764_000_000_000 + n;
+            text += &format!("{at},{ms},items,true\n{at},{login},login,true\n");
+        }
+        text += "1764000000000,5,rare,true\n";
+        write(&folder, name, &text)
+    };
+    let arm = |name: &str, slower: f64| -> Vec<PathBuf> {
+        let one = |n: u32| file(&format!("{name}-{n}.jtl"), slower + f64::from(n) / 1e3);
+        (0..6).map(one).collect()
+    };
+    let (a, b) = (arm("a", 1.0), arm("b", 2.0));
+    let compared = |metrics: &[&str]| {
+        let metrics: Vec<Wanted> = metrics.iter().map(|name| wanted(name).unwrap()).collect();
+        let found = compare::compare([&a, &b], &Says::default(), &metrics, None);
+        found.map(|found| plain(&folder, &text_of_comparison(&found.comparison)))
+    };
+    expect![[r#"
+        ! the order of the trials is not known, since files do not say whether the arms alternated: a drift of the machine looks like a difference between them; one experiment with repeat.order: {blocks: 4} alternates them
+        b-0.jtl and 5 more compared with a-0.jtl and 5 more: worse  (margin 3 %)
+          items: p99 equivalent: +0.0 % (+0.0 … +0.0 %), p = 1.0000; median 59.0 ms → 59.0 ms; 6 and 6 trials
+          login: p95 worse: +100.0 % (+100.0 … +100.0 %), p = 0.0022; median 57.0 ms → 114 ms; 6 and 6 trials
+        percentiles, to look at:
+          p50      +35.3 %  (+35.3 … +35.3 %)
+          p90      +81.6 %  (+81.6 … +81.6 %)
+          p99      +96.7 %  (+96.7 … +96.7 %)
+          items: p50       +0.0 %  (+0.0 … +0.0 %)
+          items: p99       +0.0 %  (+0.0 … +0.0 %)
+          login: p50     +100.0 %  (+100.0 … +100.0 %)
+          login: p99     +100.0 %  (+100.0 … +100.0 %)
+    "#]].assert_eq(&compared(&["items.p99", "login.p95"]).unwrap());
+    let refused = ["nothing.p99", "rare.p99"].map(|metric| match compared(&[metric]) {
+        Ok(text) => text.lines().nth(2).unwrap_or_default().to_owned(),
+        Err(failure) => error(Err::<(), Failure>(failure)),
+    });
+    expect![[r#"
+        a-0.jtl has no nothing.p99; name a figure that all files have by --metrics
+          rare: p99 undecided: all 12 files, such as a-0.jtl: too few requests: 0 of 1 lie beyond its rare.p99, and at least 10 are needed (1,000 requests)"#]].assert_eq(&plain(&folder, &refused.join("\n")));
 }

@@ -57,7 +57,10 @@ fn certificate(error: &CertificateError) -> &'static str {
             "its certificate's issuer is unknown; name it with --ca FILE, or continue with \
              --insecure"
         }
-        E::BadSignature => "its certificate's signature is wrong; continue with --insecure",
+        E::BadSignature => {
+            "its certificate is not signed by the trusted issuer of this name; name the one that \
+             signed it with --ca FILE, or continue with --insecure"
+        }
         E::Revoked => "its certificate was revoked; continue with --insecure",
         // Also the self-signed one that `openssl req -x509` makes, which says that it is an authority's.
         _ => {

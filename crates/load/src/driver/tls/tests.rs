@@ -264,9 +264,16 @@ fn a_server_whose_own_certificate_is_named_is_trusted_for_its_names_and_its_time
                 None => assert!(line.handshake.is_some(), "{subject} {names:?} {:?}", line.next),
                 Some(why) => assert!(line.failure().contains(why), "{}", line.failure()),
             }
-            let other = self_issued(subject, names, last_year, is_ca);
-            let mut others = driver(&trusting(&other.certificate), 1);
-            assert!(Line::open(&mut others, &server).handshake.is_none(), "another key");
+            // Another key of the same name, and another name.
+            for other in [subject, "unrelated.test"] {
+                let other = self_issued(other, names, last_year, is_ca);
+                let mut others = driver(&trusting(&other.certificate), 1);
+                let refused = Line::open(&mut others, &server);
+                assert!(refused.handshake.is_none(), "another key");
+                if why.is_none() {
+                    assert!(refused.failure().contains("--ca FILE"), "{}", refused.failure());
+                }
+            }
         }
     }
 }

@@ -302,8 +302,13 @@ fn in_a_sentence(verdict: Verdict, stopped_by: &str, found: &str, is_some: bool)
         Verdict::Answered | Verdict::No => format!("{found} ({stopped_by})"),
         Verdict::NoAnswer => {
             let (why, details) = stopped_by.split_at(first_line(stopped_by).len());
-            let so_far = if is_some { format!("; so far: {found}") } else { String::new() };
-            format!("no trustworthy answer: {why}{so_far}{details}")
+            match is_some {
+                true => {
+                    let why = why.trim_end_matches('.');
+                    format!("no trustworthy answer: {why}; so far: {found}{details}")
+                }
+                false => format!("no trustworthy answer: {why}{details}"),
+            }
         }
         Verdict::Interrupted => format!("interrupted; so far: {found}"),
         Verdict::Open => format!("not ended; so far: {found}"),

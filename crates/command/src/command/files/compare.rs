@@ -143,7 +143,7 @@ fn question(arms: [&[Foreign]; 2], wanted: &Wanted) -> Question {
         censored: None,
         speeds: Vec::new(),
         interleaved: false,
-        failing: arms.map(|arm| arm.iter().filter(|file| !is_sound(file, metric)).count()),
+        failing: arms.map(|arm| arm.iter().filter(|file| !is_sound(file, wanted)).count()),
     }
 }
 

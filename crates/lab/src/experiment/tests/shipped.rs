@@ -339,18 +339,19 @@ fn shipped_specs_plan() {
         time      0.6 s per trial; 3 to 30 trials: 2.4 s to 19 s; usually 7 in 4.3 s; up to 3 min 0 s more if the machine is disturbed
     "#]].assert_eq(&fixed("simulated.yaml", "ci"));
     expect![[r#"
-        kv-ycsb · local · roles: sut = CPU 0, load = CPU 1 · 3 searches · at most 300 trials, 6 min 0 s
-        factor    servers: 1, 2, 4
+        kv-ycsb · local · roles: sut = CPU 0, load = CPU 1 · 4 searches · at most 400 trials, 6 min 0 s
+        factor    servers: 1, 2, 3, 4
         system    kv ×1 · kv may use 0.1 CPUs
         load      8 connections, Poisson arrivals, YCSB's ycsb/workloadf
         search    capacity: adaptive from 70 % of what a closed loop completes in a short probe: outward by × 1.25 and more until it is enclosed, then bisected to 10 %; one pass or the first to 2 decides; the bounds need 2 passes or 4 failures
         trial     warm up 1 s → measure 3 s → drain ≤ 1 s
-        order     one search after the other, as listed; 3 combinations of levels × 1 = 3 searches
+        order     one search after the other, as listed; 4 combinations of levels × 1 = 4 searches
         seed      1084647862440292914
-        time      5 s per trial; 24 to 300 trials: 2 min 12 s to 6 min 0 s; usually 39 in 2 min 19 s; up to 90 s more if the machine is disturbed
+        time      5 s per trial; 32 to 400 trials: 2 min 56 s to 6 min 0 s; usually 52 in 3 min 5 s; up to 90 s more if the machine is disturbed
             1  servers=1 · capacity  8 to 100 trials, 44 s to 6 min 0 s, seed 1320505942825784
             2  servers=2 · capacity  8 to 100 trials, 44 s to 6 min 0 s, seed 3556812775140144
-            3  servers=4 · capacity  8 to 100 trials, 44 s to 6 min 0 s, seed 4888858456017050
+            3  servers=3 · capacity  8 to 100 trials, 44 s to 6 min 0 s, seed 7553073527063521
+            4  servers=4 · capacity  8 to 100 trials, 44 s to 6 min 0 s, seed 4888858456017050
         first, to find the first load:
           start    kv: benchwright kv serve --ip ${listen} --threads 1 --storage none --memory 256MiB --logs ${folder} --pin-irq 0 · at most 0.1 CPUs · ready within 30 s
           run      benchwright ycsb load kv -P ycsb/workloadf -p kv.servers=kv -p recordcount=100000 -p kv.keys=integer -p fieldcount=1 -p fieldlength=8 -threads 64 → `[INSERT], Return=OK, 100000` in its output
@@ -359,8 +360,8 @@ fn shipped_specs_plan() {
           stop     everything
     "#]].assert_eq(&plan("kv-ycsb.yaml", None));
     expect![[r#"
-        kv-ycsb · profile guide · local · roles: sut = CPU 0, load = CPU 1 · 3 searches · at most 300 trials, 12 h 0 min
-        factor    servers: 1, 2, 4
+        kv-ycsb · profile guide · local · roles: sut = CPU 0, load = CPU 1 · 4 searches · at most 400 trials, 12 h 0 min
+        factor    servers: 1, 2, 3, 4
         system    kv ×1 · kv may use 0.1 CPUs
         load      8 connections, Poisson arrivals, YCSB's ycsb/workloadf
         search    capacity: adaptive from 70 % of what a closed loop completes in a short probe: outward by × 1.25 and more until it is enclosed, then bisected to 10 %; one pass or the "#]].assert_eq(&fixed("kv-ycsb.yaml", "guide"));

@@ -1,5 +1,6 @@
 //! Bodies as a mix has them: nothing in them is a placeholder by chance, and their secrets are references.
 
+use results::secrets;
 use serde_json::Value;
 
 use crate::references::References;
@@ -104,13 +105,5 @@ pub(crate) fn form_of<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> St
 
 /// Returns a part of a form as its user wrote it.
 fn decoded(part: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = part.as_bytes();
-    while let [first, behind @ ..] = rest {
-        let hex = behind.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        let byte = hex.filter(|_| *first == b'%').and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        bytes.push(byte.unwrap_or(if *first == b'+' { b' ' } else { *first }));
-        rest = if byte.is_some() { &behind[2..] } else { behind };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    String::from_utf8_lossy(&secrets::unescaped(&part.replace('+', " "))).into_owned()
 }

@@ -601,7 +601,8 @@ pub fn basic(user_info: &str) -> String {
     format!("Basic {}", BASE64_STANDARD.encode(credentials))
 }
 
-fn unescaped(text: &str) -> Vec<u8> {
+/// Returns the bytes of a percent-encoded text; a `%` without two digits stands for itself.
+pub fn unescaped(text: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
     while let [first, behind @ ..] = rest {

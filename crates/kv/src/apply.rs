@@ -7,7 +7,7 @@
 
 use crate::address::Address;
 use crate::hash::Hash;
-use crate::index::{Added, Index, Slot};
+use crate::index::{Added, Index, Room, Slot};
 use crate::log::{Borders, Draft, Info, Limit, Log, Record, Refused, UNIT};
 use crate::op::{MOST_OF_A_KEY, MOST_OF_A_VALUE, MOST_SCANNED, Op};
 use crate::shared::Shared;
@@ -327,6 +327,12 @@ impl<'a> Applying<'a> {
         if !self.index.may_change(chain.hash) {
             return Some(Step::Later);
         }
+        // Before the record is made: those of operations that wait would fill the log.
+        match chain.slot.map_or_else(|| self.index.room(chain.hash), |_| Room::Now) {
+            Room::Now => {}
+            Room::Later => return Some(Step::Later),
+            Room::None => return Some(Step::Done(Status::Full)),
+        }
         let newest = chain.slot.map_or(Address::NONE, |slot| slot.address());
         let previous = if newest < self.borders.begin { Address::NONE } else { newest };
         let info = Info::new(previous, self.version);
@@ -342,10 +348,7 @@ impl<'a> Applying<'a> {
             return Some(Step::Done(Status::Ok));
         }
         record.invalidate();
-        match added {
-            Added::Full => Some(Step::Done(Status::Full)),
-            _ => None,
-        }
+        None
     }
 }
 

@@ -34,15 +34,21 @@ const SLICES: usize = 1 << SLICE_BITS;
 /// lead to it.
 const PLACES: usize = 8;
 
+/// The bits of a slice's state that are its place in `tables`.
+const PLACE: u8 = PLACES as u8 - 1;
+
 /// Marks a slice whose entries are being moved to the next table.
 const MOVING: u8 = 0x80;
+
+/// Marks a slice that could not grow when it tried last.
+const STUCK: u8 = 0x40;
 
 /// The attempts to add an entry while others add to the same bucket.
 const ATTEMPTS: usize = 64;
 
 #[derive(Debug)]
 pub(crate) struct Index {
-    /// The place in `tables` of each slice.
+    /// The state of each slice: its place in `tables`, and what happens to it.
     directory: Box<[AtomicU8]>,
     tables: [OnceLock<Table>; PLACES],
     /// The bits of a bucket in the first table, behind which the tag begins.
@@ -64,12 +70,22 @@ pub(crate) struct Slot<'a> {
     entry: Entry,
 }
 
+/// The room for another entry.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Room {
+    Now,
+    /// The slice was asked to grow.
+    Later,
+    None,
+}
+
 /// The result of an attempt to add an entry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Added {
     Done,
     /// There is an entry with this tag now.
     Exists,
+    /// There is no room now: see [`Index::room`].
     Full,
     /// Others are adding to the same bucket.
     Contended,
@@ -131,6 +147,15 @@ impl Index {
         Some(Slot { word, entry })
     }
 
+    /// Returns whether a first entry for a hash can be added, and asks for growth if not.
+    pub(crate) fn room(&self, hash: Hash) -> Room {
+        match self.table(hash) {
+            Some(table) if table.has_place(table.bucket(hash)) => Room::Now,
+            Some(_) if self.ask(hash.slice()) => Room::Later,
+            _ => Room::None,
+        }
+    }
+
     /// Adds the first entry for a hash.
     pub(crate) fn add(&self, hash: Hash, address: Address) -> Added {
         let Some(table) = self.table(hash) else { return Added::Full };
@@ -172,7 +197,7 @@ impl Index {
     #[inline(always)]
     fn table(&self, hash: Hash) -> Option<&Table> {
         let place = self.directory[hash.slice()].load(Ordering::Acquire);
-        self.tables[usize::from(place) % PLACES].get()
+        self.tables[usize::from(place & PLACE)].get()
     }
 }
 

@@ -14,7 +14,7 @@ use crate::address::{Address, end_of_page};
 use crate::checkpoint::Start;
 use crate::checkpoint::manifest::{Manifest, Unreadable, is_new, name, version_of};
 use crate::hash::Hash;
-use crate::index::{Added, Growth};
+use crate::index::{Added, Growth, Room};
 use crate::log::BLOCK;
 use crate::log::stored::{Corrupt, first_run, records};
 use crate::options::{OpenError, Options};
@@ -281,16 +281,24 @@ fn insert_one(shared: &Shared, hash: Hash, address: Address) -> Result<(), OpenE
             assert!(slot.replace(address), "nobody else uses the index yet");
             return Ok(());
         }
-        None => shared.index.add(hash, address),
+        None => {
+            while shared.index.room(hash) == Room::Later {
+                grow(shared);
+            }
+            shared.index.add(hash, address)
+        }
     };
     if added != Added::Done {
         return Err(OpenError::IndexIsFull);
     }
+    grow(shared);
+    Ok(())
+}
+
+/// Lets the slices of the index grow that have asked; nobody else uses it.
+fn grow(shared: &Shared) {
     while shared.index.should_grow() {
         let Growth::Begun(slice) = shared.index.begin_growth() else { break };
-        if let Some(table) = shared.index.grow(slice) {
-            shared.index.clear(table);
-        }
+        shared.index.grow(slice).into_iter().for_each(|table| shared.index.clear(table));
     }
-    Ok(())
 }

@@ -94,9 +94,8 @@ impl Shared {
                 Action::ReadOnlyIsSafe(address) => self.log.read_only_is_safe(address),
                 Action::HeadIsSafe(address) => self.log.head_is_safe(address),
                 Action::SliceIsStill(slice) => {
-                    if let Some(table) = self.index.grow(slice) {
-                        self.bump(Action::TableIsUnused(table));
-                    }
+                    let unused = self.index.grow(slice).into_iter();
+                    unused.for_each(|table| self.bump(Action::TableIsUnused(table)));
                 }
                 Action::TableIsUnused(table) => self.index.clear(table),
                 Action::AllHaveCrossed => self.all_have_crossed(),

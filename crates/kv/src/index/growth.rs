@@ -11,7 +11,7 @@ use crate::hash::TAG_BITS;
 use crate::sync::Ordering;
 
 use super::table::{NoPlace, Table};
-use super::{Index, MOVING, PLACES, SLICES};
+use super::{Index, MOVING, PLACE, PLACES, SLICES, STUCK};
 
 /// A slice grows when it has more entries than this for each bucket.
 const ENTRIES_OF_A_BUCKET: u32 = 5;
@@ -29,10 +29,19 @@ impl Index {
     pub(super) fn count(&self, slice: usize, bits: u32) {
         let count = self.counts[slice].fetch_add(1, Ordering::Relaxed) + 1;
         if count > ENTRIES_OF_A_BUCKET << bits {
-            // One after the other; a slice that does not get its turn now asks with its next entry.
-            let wanted = slice as u32 + 1;
-            let _ = self.wanted.compare_exchange(0, wanted, Ordering::Relaxed, Ordering::Relaxed);
+            self.ask(slice);
         }
+    }
+
+    /// Asks that a slice grows. False if it could not when it tried last.
+    pub(super) fn ask(&self, slice: usize) -> bool {
+        if self.directory[slice].load(Ordering::Acquire) & STUCK != 0 {
+            return false;
+        }
+        // One after the other; a slice that does not get its turn now asks with its next entry.
+        let wanted = slice as u32 + 1;
+        let _ = self.wanted.compare_exchange(0, wanted, Ordering::Relaxed, Ordering::Relaxed);
+        true
     }
 
     /// Asks for twice the buckets in each of the smallest slices. False if they cannot grow any more.
@@ -58,8 +67,8 @@ impl Index {
         (0..SLICES).map(|slice| self.place(slice)).min().expect("there are slices")
     }
 
-    fn place(&self, slice: usize) -> usize {
-        usize::from(self.directory[slice].load(Ordering::Acquire) & !MOVING)
+    pub(super) fn place(&self, slice: usize) -> usize {
+        usize::from(self.directory[slice].load(Ordering::Acquire) & PLACE)
     }
 
     /// Returns one more than the next slice that was asked to grow, or zero.
@@ -88,9 +97,10 @@ impl Index {
             return Growth::None;
         }
         let slice = slice as usize;
-        let place = usize::from(self.directory[slice].load(Ordering::Acquire));
+        let place = self.place(slice);
         let can_grow = place + 1 < PLACES && self.make_table(place + 1).is_ok();
         if !can_grow {
+            self.directory[slice].fetch_or(STUCK, Ordering::AcqRel);
             self.least.store(0, Ordering::Release);
         }
         if !can_grow || self.has_room(slice, place) {
@@ -101,25 +111,34 @@ impl Index {
         Growth::Begun(slice)
     }
 
-    /// Moves the entries of a slice, which nobody changes. Returns the place of the old table if it
-    /// was the last of its slices: the table is cleared once every session has seen this.
-    pub(crate) fn grow(&self, slice: usize) -> Option<usize> {
-        let place = usize::from(self.directory[slice].load(Ordering::Acquire) & !MOVING);
-        let (old, new) = (self.made(place), self.made(place + 1));
-        let moved = self.split(slice, old, new).is_ok();
-        let place_now = if moved { place + 1 } else { place };
-        if !moved {
-            // The entries of the slice are too uneven: it stays as it is.
-            new.clear_slice(slice);
-            // Not zero, which is an empty slice.
-            self.counts[slice].store(1, Ordering::Relaxed);
+    /// Moves the entries of a slice, which nobody changes. Returns the places of the tables that it was
+    /// the last to leave: they are cleared once every session has seen this.
+    pub(crate) fn grow(&self, slice: usize) -> Vec<usize> {
+        let place = self.place(slice);
+        // The arena of the next table may be used up by slices whose turn has not come.
+        let next = (place + 1..PLACES).find(|next| self.fits(slice, place, *next));
+        let state = next.map_or(place as u8 | STUCK, |next| next as u8);
+        if next.is_none() {
             self.least.store(0, Ordering::Release);
         }
-        self.directory[slice].store(place_now as u8, Ordering::Release);
+        self.directory[slice].store(state, Ordering::Release);
         self.moves.fetch_add(1, Ordering::Release);
         self.wanted.store(self.next_to_grow(), Ordering::Release);
-        let is_unused = moved && old.leave() == 0;
-        is_unused.then_some(place)
+        let left = place..next.unwrap_or(place);
+        left.filter(|place| self.made(*place).leave() == 0).collect()
+    }
+
+    /// Copies the entries of a slice to another table. False if there is no room for them.
+    fn fits(&self, slice: usize, place: usize, next: usize) -> bool {
+        if self.make_table(next).is_err() {
+            return false;
+        }
+        let (old, new) = (self.made(place), self.made(next));
+        let fits = self.split(slice, old, new).is_ok();
+        if !fits {
+            new.clear_slice(slice);
+        }
+        fits
     }
 
     /// Gives the memory of a table back that no slice uses.
@@ -128,12 +147,12 @@ impl Index {
     }
 
     fn split(&self, slice: usize, old: &Table, new: &Table) -> Result<(), NoPlace> {
-        let doublings = old.bits() - self.first_bits;
-        let bit = TAG_BITS - 1 - doublings;
+        let doublings = new.bits() - old.bits();
+        let bits = TAG_BITS + self.first_bits - new.bits();
         for (number, bucket) in old.slice(slice).iter().enumerate() {
             for entry in old.entries(bucket) {
-                let half = (entry.tag() >> bit & 1) as usize;
-                new.put(&new.slice(slice)[2 * number + half], entry)?;
+                let part = (entry.tag() >> bits) as usize % (1 << doublings);
+                new.put(&new.slice(slice)[(number << doublings) + part], entry)?;
             }
         }
         Ok(())
@@ -143,15 +162,16 @@ impl Index {
     fn has_room(&self, slice: usize, place: usize) -> bool {
         let is_large = place >= usize::from(self.least.load(Ordering::Acquire));
         is_large
+            && self.made(place).has_overflow()
             && self.counts[slice].load(Ordering::Relaxed)
                 <= ENTRIES_OF_A_BUCKET << self.made(place).bits()
     }
 
-    fn made(&self, place: usize) -> &Table {
+    pub(super) fn made(&self, place: usize) -> &Table {
         self.tables[place].get().expect("a slice leads to tables that were made")
     }
 
-    fn make_table(&self, place: usize) -> io::Result<()> {
+    pub(super) fn make_table(&self, place: usize) -> io::Result<()> {
         if self.tables[place].get().is_none() {
             // Only the one who claimed the growth makes tables.
             let bits = self.first_bits + place as u32 - 1;

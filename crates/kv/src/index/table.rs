@@ -116,9 +116,34 @@ impl Table {
 
     /// Returns all entries of a bucket and those that it overflowed to, tentative ones too.
     pub(super) fn entries<'a>(&'a self, bucket: &'a Bucket) -> impl Iterator<Item = Entry> + 'a {
-        let chain = std::iter::successors(Some(bucket), |bucket| self.overflow(bucket));
-        let words = chain.flat_map(bucket::entries).map(|word| word.load(Ordering::Acquire));
+        let words = self.chain(bucket).flat_map(bucket::entries);
+        let words = words.map(|word| word.load(Ordering::Acquire));
         words.filter(|word| *word != 0).map(Entry::of_word)
+    }
+
+    /// True if there is a place for an entry now, or for another bucket.
+    pub(super) fn has_place(&self, bucket: &Bucket) -> bool {
+        self.chain(bucket).any(|bucket| bucket::empty(bucket).is_some()) || self.has_overflow()
+    }
+
+    /// True if a bucket of the arena is left.
+    pub(super) fn has_overflow(&self) -> bool {
+        self.taken.load(Ordering::Relaxed) < self.overflows()
+    }
+
+    /// Takes all buckets of the arena.
+    #[cfg(all(test, not(shuttle)))]
+    pub(super) fn use_up(&self) {
+        self.taken.store(self.overflows(), Ordering::Relaxed);
+    }
+
+    fn overflows(&self) -> u64 {
+        (self.arena.len() / WORDS) as u64
+    }
+
+    /// Returns a bucket and those that it overflowed to.
+    fn chain<'a>(&'a self, bucket: &'a Bucket) -> impl Iterator<Item = &'a Bucket> {
+        std::iter::successors(Some(bucket), |bucket| self.overflow(bucket))
     }
 
     /// Adds an entry that nobody can find yet.
@@ -160,9 +185,8 @@ impl Table {
         let link = bucket::link(bucket);
         let claim = link.compare_exchange(0, CLAIMED, Ordering::Acquire, Ordering::Relaxed);
         claim.map_err(|_| NoPlace::Contended)?;
-        let room = (self.arena.len() / WORDS) as u64;
         let taken = self.taken.fetch_add(1, Ordering::Relaxed);
-        if taken >= room {
+        if taken >= self.overflows() {
             self.taken.fetch_sub(1, Ordering::Relaxed);
             link.store(0, Ordering::Release);
             return Err(NoPlace::Full);

@@ -1,6 +1,7 @@
 use std::collections::HashMap;
+use std::ops::Range;
 
-use super::{Added, Growth, Index};
+use super::{Added, Growth, Index, PLACES, Room};
 use crate::address::Address;
 use crate::hash::Hash;
 
@@ -55,9 +56,86 @@ fn buckets_overflow_until_the_arena_is_full() {
     }
     assert_eq!(index.add(hash(7, 32767), Address::new(32)), Added::Full);
     assert_eq!(index.add(hash(slices, 32767), Address::new(32)), Added::Done);
+    assert_eq!(index.room(hash(slices, 32766)), Room::Now);
     for ((slice, tag), expected) in model {
         assert_eq!(address(&index, hash(slice, tag)), Some(expected));
     }
+}
+
+/// Adds entries with these tags to a slice.
+fn fill(index: &Index, slice: u64, tags: Range<u64>) {
+    for tag in tags {
+        assert_eq!(index.add(hash(slice, tag), Address::new(32 + tag)), Added::Done);
+    }
+}
+
+/// Uses up the arenas of the tables in these places.
+fn use_up(index: &Index, places: Range<usize>) {
+    for place in places {
+        index.make_table(place).unwrap();
+        index.made(place).use_up();
+    }
+}
+
+#[test]
+fn a_slice_without_room_grows_also_if_it_has_few_entries() {
+    let index = Index::new(0).unwrap();
+    // Another one has asked before.
+    assert!(index.ask(8));
+    fill(&index, 9, 0..7);
+    use_up(&index, 1..2);
+    while index.room(hash(9, 7)) == Room::Later {
+        assert_eq!(index.add(hash(9, 7), Address::new(39)), Added::Full);
+        let Growth::Begun(slice) = index.begin_growth() else { panic!("it was asked for") };
+        index.grow(slice);
+    }
+    fill(&index, 9, 7..8);
+    (0..8).for_each(|tag| assert_eq!(address(&index, hash(9, tag)), Some(32 + tag)));
+    assert_eq!([8, 9].map(|slice| index.place(slice)), [2, 2]);
+}
+
+#[test]
+fn a_slice_skips_a_table_without_room() {
+    let index = Index::new(0).unwrap();
+    fill(&index, 5, 0..14);
+    use_up(&index, 2..4);
+    assert!(index.grow(5).is_empty());
+    assert_eq!(index.place(5), 4);
+    (0..14).for_each(|tag| assert_eq!(address(&index, hash(5, tag)), Some(32 + tag)));
+    assert_eq!([1, 2, 3].map(|place| index.made(place).leave()), [4094; 3]);
+}
+
+#[test]
+fn a_slice_that_fits_nowhere_stays_as_it_is() {
+    let index = Index::new(0).unwrap();
+    fill(&index, 5, 0..14);
+    use_up(&index, 1..PLACES);
+    assert_eq!(index.room(hash(5, 14)), Room::Later);
+    while let Growth::Begun(slice) = index.begin_growth() {
+        assert!(index.grow(slice).is_empty());
+    }
+    assert_eq!(index.place(5), 1);
+    assert_eq!([index.room(hash(5, 14)), index.room(hash(6, 14))], [Room::None, Room::Now]);
+    (0..14).for_each(|tag| assert_eq!(address(&index, hash(5, tag)), Some(32 + tag)));
+    assert_eq!(index.entries(), 14);
+}
+
+#[test]
+fn an_index_that_cannot_grow_any_more_has_no_room() {
+    let index = Index::new(0).unwrap();
+    use_up(&index, 1..PLACES);
+    // They have one bucket also after six doublings.
+    fill(&index, 9, 0..7);
+    let mut growths = 0;
+    while index.room(hash(9, 7)) == Room::Later {
+        while let Growth::Begun(slice) = index.begin_growth() {
+            index.grow(slice);
+            growths += 1;
+        }
+    }
+    assert_eq!(growths, 6);
+    assert_eq!([index.room(hash(9, 7)), index.room(hash(9, 1 << 14))], [Room::None, Room::Now]);
+    assert!(!index.should_grow(), "it asks no more");
 }
 
 #[test]
@@ -69,7 +147,7 @@ fn a_slice_grows_without_losing_an_entry() {
         assert_eq!(index.add(hash(8, *tag), Address::new(5000 + number as u64)), Added::Done);
         while let Growth::Begun(slice) = index.begin_growth() {
             assert!(!index.may_change(Hash::of_number((slice as u64) << 52)));
-            assert_eq!(index.grow(slice), None);
+            assert!(index.grow(slice).is_empty());
         }
     }
     assert!(index.tables[6].get().is_some());
@@ -90,7 +168,7 @@ fn an_index_grows_as_a_whole_if_it_is_asked_for() {
         let mut slices = 0;
         while let Growth::Begun(slice) = index.begin_growth() {
             let unused = index.grow(slice);
-            assert_eq!(unused.is_some(), slices == 4095, "{doublings}: {slices}");
+            assert_eq!(unused.is_empty(), slices < 4095, "{doublings}: {slices}");
             unused.into_iter().for_each(|table| index.clear(table));
             slices += 1;
         }

@@ -422,3 +422,29 @@ fn an_operation_allocates_nothing() {
     let info = allocation_counter::measure(|| (0..10).for_each(|_| all(&mut session)));
     assert_eq!(info.count_total, 0);
 }
+
+#[test]
+fn new_keys_wait_until_a_small_index_has_grown() {
+    let store = store(Options { memory: 64 << 20, ..options() });
+    let mut session = session(&store);
+    let (mut replies, mut completions) = (Replies::new(1 << 20), Completions::new(1 << 20));
+    let (keys, mut waited) = (300_000, 0);
+    for first in (0..keys).step_by(1000) {
+        let keys = first..first + 1000;
+        let ops = keys.map(|key| FixedOp { code: FixedCode::Upsert, key, argument: key });
+        let ops: Vec<FixedOp> = ops.collect();
+        assert_eq!(session.batch_fixed(&ops, &mut replies), ops.len());
+        let statuses = replies.statuses().iter();
+        assert!(statuses.clone().all(|status| [Status::Ok, Status::Pending].contains(status)));
+        waited += statuses.filter(|status| **status == Status::Pending).count();
+        while session.pending() > 0 {
+            session.poll(&mut Nowhere, &mut completions);
+            assert!(completions.iter().all(|(_, status, _)| status == Status::Ok));
+        }
+    }
+    assert!(waited > 0 && store.buckets() > 4096, "{waited} of {} buckets", store.buckets());
+    for key in 0..keys {
+        let key = key.to_le_bytes();
+        assert_eq!(value(&mut session, &key).unwrap(), key);
+    }
+}

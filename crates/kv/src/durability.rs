@@ -75,13 +75,9 @@ impl Shared {
         if progress.step != Some(Step::Flush) {
             return;
         }
-        let problem = match self.flush.health() {
-            Health::Good => None,
-            Health::NoSpace => Some(io::ErrorKind::StorageFull.into()),
-            Health::Failed => Some(io::Error::other("a write of the log has failed")),
-        };
-        if let Some(problem) = problem {
-            self.fail(&mut progress, &problem);
+        if self.flush.health() != Health::Good {
+            let why = format!("the log was not written: {}", self.flush.why());
+            self.fail(&mut progress, &io::Error::other(why));
         } else if self.flush.flushed() >= progress.running.tail && storage.room() > 0 {
             progress.step = Some(Step::Sync(progress.synced / self.segment));
             self.begin_step(&mut progress, storage);
@@ -98,7 +94,7 @@ impl Shared {
         {
             if matches!(step, Step::Sync(_)) {
                 // What the kernel still has is unknown.
-                self.flush.fail();
+                self.flush.fail(&error);
             }
             return self.fail(&mut progress, &error);
         }

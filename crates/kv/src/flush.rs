@@ -6,6 +6,7 @@ use std::io;
 use std::ops::Range;
 
 use measure::{Instant, Nanos};
+use net::process::lacks_descriptors;
 
 use crate::address::end_of_page;
 use crate::sync::{AtomicU8, AtomicU64, Mutex, Ordering};
@@ -24,7 +25,7 @@ const PAUSE: Nanos = Nanos::from_millis(100);
 #[repr(u8)]
 pub(crate) enum Health {
     Good = 0,
-    /// A write found no space. It is tried again.
+    /// A write found no space, or no descriptor. It is tried again.
     NoSpace = 1,
     /// A write failed otherwise. It is never tried again: what the kernel still has is unknown.
     Failed = 2,
@@ -50,6 +51,8 @@ struct State {
     again: Vec<Range<u64>>,
     /// They are not tried before.
     again_at: Instant,
+    /// The newest failure, in words.
+    why: String,
     /// Buffers of pages that were written: no more than are written at a time.
     spare: Vec<Vec<u8>>,
 }
@@ -88,8 +91,21 @@ impl Flush {
     }
 
     /// Notes a failure after which nothing may be written.
-    pub(crate) fn fail(&self) {
+    pub(crate) fn fail(&self, error: &io::Error) {
+        self.state.lock().expect("no holder of this lock panics").why = error.to_string();
         self.health.store(Health::Failed as u8, Ordering::Release);
+    }
+
+    /// Returns the newest failure, in words.
+    pub(crate) fn why(&self) -> String {
+        self.state.lock().expect("no holder of this lock panics").why.clone()
+    }
+
+    /// Takes an area back whose file could not be opened. Nothing of it was written, so it is tried
+    /// again if the error may pass.
+    pub(crate) fn put_back(&self, area: Range<u64>, error: &io::Error) {
+        let passes = lacks_descriptors(error) || error.kind() == io::ErrorKind::OutOfMemory;
+        self.end_with(area, error, passes);
     }
 
     /// Everything before this address is in the storage.
@@ -134,25 +150,36 @@ impl Flush {
 
     /// Takes the result of a write.
     pub(crate) fn end(&self, area: Range<u64>, result: &io::Result<usize>) {
+        if let Err(error) = result {
+            return self.end_with(area, error, false);
+        }
         let mut state = self.state.lock().expect("no holder of this lock panics");
         state.writing -= 1;
-        let health = match result {
-            Ok(_) => {
-                state.ahead.insert(area.start, area.end);
-                let mut flushed = self.flushed();
-                while let Some(end) = state.ahead.remove(&flushed) {
-                    flushed = end;
-                }
-                self.flushed.store(flushed, Ordering::Release);
-                state.again_at = Instant::default();
-                if state.again.is_empty() { Health::Good } else { Health::NoSpace }
-            }
-            Err(error) if error.kind() == io::ErrorKind::StorageFull => {
-                state.again.push(area);
-                Health::NoSpace
-            }
-            Err(_) => Health::Failed,
-        };
+        state.ahead.insert(area.start, area.end);
+        let mut flushed = self.flushed();
+        while let Some(end) = state.ahead.remove(&flushed) {
+            flushed = end;
+        }
+        self.flushed.store(flushed, Ordering::Release);
+        state.again_at = Instant::default();
+        self.becomes(if state.again.is_empty() { Health::Good } else { Health::NoSpace });
+    }
+
+    fn end_with(&self, area: Range<u64>, error: &io::Error, passes: bool) {
+        let mut state = self.state.lock().expect("no holder of this lock panics");
+        state.writing -= 1;
+        state.why = error.to_string();
+        let is_full =
+            matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+        if passes || is_full {
+            state.again.push(area);
+            self.becomes(Health::NoSpace);
+        } else {
+            self.becomes(Health::Failed);
+        }
+    }
+
+    fn becomes(&self, health: Health) {
         // A failure stays.
         if self.health() != Health::Failed {
             self.health.store(health as u8, Ordering::Release);

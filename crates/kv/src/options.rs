@@ -152,6 +152,8 @@ pub enum OpenError {
     },
     /// None of these checkpoints is whole.
     NoneIsWhole(Vec<String>),
+    /// The log begins with this file, so that there were checkpoints, and there are none.
+    NoCheckpoint(String),
     /// A block of the log that a checkpoint needs is not what was written there.
     Corrupt {
         file: String,
@@ -195,6 +197,11 @@ impl fmt::Display for OpenError {
                 "no checkpoint in the storage is whole: {}; restore the files from a copy, or choose \
                  an empty folder",
                 files.join(", ")
+            ),
+            OpenError::NoCheckpoint(first) => write!(
+                f,
+                "the log begins with `{first}`, and the checkpoints that say what is whole are missing; restore \
+                 them from a copy, or choose an empty folder"
             ),
             OpenError::Corrupt { file, at } => write!(
                 f,

@@ -12,7 +12,9 @@ use net::{FileId, Operation};
 
 use crate::address::{Address, end_of_page};
 use crate::checkpoint::Start;
-use crate::checkpoint::manifest::{Manifest, Unreadable, is_new, name, version_of};
+use crate::checkpoint::manifest::{
+    HEAD, Manifest, Unreadable, is_like_a_manifest, is_new, name, version_of,
+};
 use crate::hash::Hash;
 use crate::index::{Added, Growth, Room};
 use crate::log::BLOCK;
@@ -42,19 +44,21 @@ pub struct Recovered {
 
 /// The files of a storage.
 #[derive(Debug, Default)]
-struct Files {
+pub(crate) struct Files {
     /// The versions of the manifests, the newest first.
     versions: Vec<u64>,
     /// The numbers of the segments, and their lengths.
     segments: Vec<(u64, u64)>,
     new: Vec<String>,
+    /// Files that look like manifests, and have not the name of any.
+    like_manifests: Vec<String>,
 }
 
-/// Finds the newest whole checkpoint, and cuts off what was never durable.
+/// Finds the newest whole checkpoint, and changes nothing.
 pub(crate) fn find(
     options: &Options,
     storage: &mut dyn Storage,
-) -> Result<(Start, Recovered), OpenError> {
+) -> Result<(Start, Recovered, Files), OpenError> {
     let files = Files::of(storage).map_err(OpenError::Storage)?;
     let mut not_whole = Vec::new();
     let mut newest = None;
@@ -74,11 +78,10 @@ pub(crate) fn find(
         if !not_whole.is_empty() {
             return Err(OpenError::NoneIsWhole(not_whole));
         }
-        files.cut(0, options.segment, storage).map_err(OpenError::Storage)?;
-        return Ok((Start::default(), Recovered::default()));
+        files.expect_no_checkpoint()?;
+        return Ok((Start::default(), Recovered::default(), files));
     };
     fits(&newest, options)?;
-    files.cut(newest.tail, newest.segment, storage).map_err(OpenError::Storage)?;
     let recovered = Recovered {
         version: newest.version,
         not_whole: not_whole.clone(),
@@ -86,8 +89,9 @@ pub(crate) fn find(
         sessions: newest.sessions.len() as u64,
     };
     let next = files.versions.iter().max().copied().unwrap_or(0) + 1;
-    let first_segment = files.segments.iter().map(|(number, _)| *number).min().unwrap_or(0);
-    Ok((Start { next, newest, kept, first_segment, unwanted: not_whole }, recovered))
+    let first_segment = files.first_segment();
+    let start = Start { next, newest, kept, first_segment, unwanted: not_whole };
+    Ok((start, recovered, files))
 }
 
 impl Files {
@@ -100,14 +104,36 @@ impl Files {
                 files.segments.push((number, file.length));
             } else if is_new(&file.name) {
                 files.new.push(file.name);
+            } else if is_like_a_manifest(&file.name) {
+                files.like_manifests.push(file.name);
             }
         }
         files.versions.sort_unstable_by(|one, other| other.cmp(one));
         Ok(files)
     }
 
+    fn first_segment(&self) -> u64 {
+        self.segments.iter().map(|(number, _)| *number).min().unwrap_or(0)
+    }
+
+    pub(crate) fn log_bytes(&self) -> u64 {
+        self.segments.iter().map(|(_, length)| length).sum()
+    }
+
+    /// Refuses a log whose checkpoints are missing: a crash before the first one leaves a log from its
+    /// beginning on.
+    fn expect_no_checkpoint(&self) -> Result<(), OpenError> {
+        if !self.like_manifests.is_empty() {
+            return Err(OpenError::NoneIsWhole(self.like_manifests.clone()));
+        }
+        match self.first_segment() {
+            0 => Ok(()),
+            first => Err(OpenError::NoCheckpoint(Segment::new(first).as_str().to_owned())),
+        }
+    }
+
     /// Removes what was never durable: the log behind its end, and manifests that were not completed.
-    fn cut(&self, tail: u64, segment: u64, storage: &mut dyn Storage) -> io::Result<()> {
+    pub(crate) fn cut(&self, tail: u64, segment: u64, storage: &mut dyn Storage) -> io::Result<()> {
         for file in &self.new {
             remove(file, storage)?;
         }
@@ -128,7 +154,9 @@ impl Files {
 /// Reads a manifest; `None` if it is not whole.
 fn read_manifest(version: u64, storage: &mut dyn Storage) -> Result<Option<Manifest>, OpenError> {
     let file = name(version);
-    let bytes = read_file(&file, storage).map_err(OpenError::Storage)?;
+    let Some(bytes) = read_file(&file, storage).map_err(OpenError::Storage)? else {
+        return Ok(None);
+    };
     match Manifest::decode(&bytes) {
         Ok(manifest) if manifest.version == version => Ok(Some(manifest)),
         Ok(_) | Err(Unreadable::Corrupt) => Ok(None),
@@ -152,14 +180,26 @@ fn fits(manifest: &Manifest, options: &Options) -> Result<(), OpenError> {
     }
 }
 
-fn read_file(name: &str, storage: &mut dyn Storage) -> io::Result<Vec<u8>> {
+/// Reads the file of a manifest; `None` if it has not the length that its head tells.
+fn read_file(name: &str, storage: &mut dyn Storage) -> io::Result<Option<Vec<u8>>> {
     let length = storage.list()?.into_iter().find(|file| file.name == name);
     let length = length.map_or(0, |file| file.length);
     let file = storage.file(name)?;
-    let buffer = vec![0; usize::try_from(length).map_err(|_| io::ErrorKind::OutOfMemory)?];
-    let (read, mut buffer) = wait_for(file, Operation::Read { at: 0, buffer }, storage)?;
-    buffer.truncate(read);
-    Ok(buffer)
+    let mut read = |buffer| -> io::Result<Vec<u8>> {
+        let (read, mut buffer) = wait_for(file, Operation::Read { at: 0, buffer }, storage)?;
+        buffer.truncate(read);
+        Ok(buffer)
+    };
+    // First the head: a sparse file may be longer than the memory.
+    let head = read(vec![0; HEAD])?;
+    if Manifest::length(&head) != Some(length) {
+        return Ok(None);
+    }
+    let length = usize::try_from(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    let mut buffer = Vec::new();
+    buffer.try_reserve_exact(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    buffer.resize(length, 0);
+    read(buffer).map(Some)
 }
 
 /// Does an operation while no other is in progress.

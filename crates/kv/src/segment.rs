@@ -27,7 +27,9 @@ impl Segment {
 
     /// Returns the number of the segment that a file's name belongs to.
     pub(crate) fn number_of(name: &str) -> Option<u64> {
-        u64::from_str_radix(name.strip_prefix(PREFIX)?, 16).ok()
+        let number = u64::from_str_radix(name.strip_prefix(PREFIX)?, 16).ok()?;
+        // Not every spelling of the number is a name of ours.
+        (name == Segment::new(number).as_str()).then_some(number)
     }
 
     pub(crate) fn as_str(&self) -> &str {

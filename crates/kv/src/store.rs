@@ -42,6 +42,7 @@ impl LogRegions {
 pub struct Store {
     shared: Arc<Shared>,
     recovered: Option<Arc<Recovered>>,
+    dropped: u64,
 }
 
 impl Store {
@@ -52,7 +53,7 @@ impl Store {
         options.check(is_stored)?;
         let is_durable = options.durability == Durability::Checkpoint;
         let options = Options { buckets: Index::buckets(options.buckets), ..options };
-        let (start, mut recovered) = match is_durable {
+        let (start, mut recovered, files) = match is_durable {
             true => recovery::find(&options, storage)?,
             false => {
                 expect_nothing(storage)?;
@@ -61,14 +62,23 @@ impl Store {
         };
         let (begin, tail) = (start.newest.begin, start.newest.tail);
         let has_recovered = start.newest.version > 0;
-        let store = Store { shared: Arc::new(make(&options, is_stored, start)?), recovered: None };
-        if !has_recovered {
-            return Ok(store);
+        let shared = Arc::new(make(&options, is_stored, start)?);
+        if has_recovered {
+            shared.log.resume(begin, tail);
+            shared.flush.resume(tail);
+            recovered.records = recovery::scan(&shared, begin, tail, storage)?;
         }
-        store.shared.log.resume(begin, tail);
-        store.shared.flush.resume(tail);
-        recovered.records = recovery::scan(&store.shared, begin, tail, storage)?;
-        Ok(Store { recovered: Some(Arc::new(recovered)), ..store })
+        // Not before all of the log has proved to be whole: another checkpoint may be restored from a copy.
+        files.cut(tail, options.segment, storage).map_err(OpenError::Storage)?;
+        let dropped = if has_recovered { 0 } else { files.log_bytes() };
+        let recovered = has_recovered.then(|| Arc::new(recovered));
+        Ok(Store { shared, recovered, dropped })
+    }
+
+    /// The bytes of a log without any checkpoint, as a crash before the first one leaves it, which were
+    /// removed when the store was opened.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
     }
 
     /// Returns what was recovered when the store was opened.
@@ -162,6 +172,11 @@ impl Store {
     /// True if a write or a sync has failed: nothing is written any more.
     pub fn has_storage_failed(&self) -> bool {
         self.shared.flush.health() == Health::Failed
+    }
+
+    /// The newest failure of a write or a sync, in words.
+    pub fn storage_failure(&self) -> String {
+        self.shared.flush.why()
     }
 
     /// True if there can be checkpoints.

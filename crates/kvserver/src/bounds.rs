@@ -2,8 +2,10 @@
 
 use measure::Nanos;
 
-/// The most connections of a shard.
+/// The most connections of a shard, if there are descriptors for them.
 pub const MOST_CONNECTIONS: usize = 4096;
+/// The fewest, for which a server is started.
+pub const LEAST_CONNECTIONS: usize = 8;
 /// The bytes of replies that may wait on a connection before it is not read any more.
 pub const MOST_WAITING: usize = 4 * 64 * 1024;
 /// The most pending operations of a connection before it is not read any more.

@@ -27,6 +27,8 @@ pub(crate) struct Shared {
     pub(crate) is_used: AtomicBool,
     /// Held while the position in the first client's list of servers is compared, which the store keeps.
     pub(crate) position: Mutex<()>,
+    /// The most connections of each shard.
+    pub(crate) connections: usize,
     /// The shards that have ended their connections.
     pub(crate) ended: AtomicUsize,
     pub(crate) last: Mutex<Last>,

@@ -12,7 +12,9 @@ use kv::storage::Folder;
 use net::{Epoll, Files, Io, Timer, process};
 use wire::kv::Token;
 
-use crate::bounds::{MOST_HELD, MOST_KEPT_IDLE, SHARD_BUFFERS};
+use crate::bounds::{
+    LEAST_CONNECTIONS, MOST_CONNECTIONS, MOST_HELD, MOST_KEPT_IDLE, SHARD_BUFFERS,
+};
 use crate::counts::Counts;
 use crate::desk::{Desk, Shared};
 use crate::session::Scratch;
@@ -31,6 +33,8 @@ pub struct Options {
     pub id: u16,
     /// The number of shards, each a thread.
     pub shards: usize,
+    /// The most connections of each shard: see [`connections`].
+    pub connections: usize,
     /// The seed of the store's hash, which clients are told.
     pub seed: u64,
     /// The token that clients must know.
@@ -45,6 +49,17 @@ pub struct Options {
 pub fn memory(shards: usize) -> u64 {
     (shards * (MOST_HELD + SHARD_BUFFERS) + MOST_KEPT_IDLE) as u64
 }
+
+/// The most connections of each of so many shards in a process that may have so many open files; `None`
+/// if these are too few. A quarter of the files is kept for the store, whose log has a file for each GiB.
+pub fn connections(files: u64, shards: usize) -> Option<usize> {
+    let of_shard = usize::try_from(files / 4 * 3).unwrap_or(usize::MAX) / shards;
+    let connections = of_shard.saturating_sub(FILES_OF_A_SHARD).min(MOST_CONNECTIONS);
+    (LEAST_CONNECTIONS <= connections).then_some(connections)
+}
+
+/// The files that a shard has besides those of its connections and of the store.
+const FILES_OF_A_SHARD: usize = 4;
 
 /// A server that runs.
 pub struct Server {
@@ -62,7 +77,7 @@ impl Server {
     ///
     /// The address cannot be listened on, or the system gives no thread or descriptor.
     pub fn start(options: Options, store: Store) -> io::Result<Server> {
-        let Options { address, id, shards, seed, token, folder, pinned } = options;
+        let Options { address, id, shards, connections, seed, token, folder, pinned } = options;
         let mut ios =
             (0..shards).map(|_| Epoll::new(Timer::Sleep)).collect::<io::Result<Vec<_>>>()?;
         let listener = ios[0].listen(address)?;
@@ -79,6 +94,7 @@ impl Server {
             counts: (0..shards).map(|_| Default::default()).collect(),
             is_used: AtomicBool::new(is_used),
             position: Default::default(),
+            connections,
             ended: Default::default(),
             last: Default::default(),
         });

@@ -9,9 +9,7 @@ use measure::{Instant, Nanos};
 use net::{Closed, ConnectionId, Epoll, Event, Io, Waker};
 use wire::kv::Code;
 
-use crate::bounds::{
-    ENDING, FAREWELL, GREETING, MOST_CONNECTIONS, MOST_HELD, MOST_WAITING, STALLED,
-};
+use crate::bounds::{ENDING, FAREWELL, GREETING, MOST_HELD, MOST_WAITING, STALLED};
 use crate::connection::{Connection, Next};
 use crate::counts::Counted;
 use crate::desk::{Desk, Ended};
@@ -215,7 +213,7 @@ impl Shard {
     /// False if there is no room for another connection. Those without a session have to make some, the
     /// oldest first: otherwise slow greetings could keep everybody else out.
     fn has_room(&mut self) -> bool {
-        if self.open < MOST_CONNECTIONS {
+        if self.open < self.desk.shared.connections {
             return true;
         }
         let peers = (0..).zip(&self.peers);

@@ -9,6 +9,7 @@ use measure::{Histogram, Instant, Nanos};
 use crate::clock;
 use crate::files::{Pool, WithCalls};
 use crate::io::{Closed, ConnectionId, Endpoint, Event, Io, Listener};
+use crate::process;
 use crate::socket::{self, why_not_connected};
 use crate::timer::{self, Poll, Timer, Waited, Waits};
 
@@ -25,6 +26,8 @@ mod timestamps;
 const MOST_READY: usize = 256;
 /// The most bytes read from a socket at once; the rest is read in the next turn.
 const READ_BYTES: usize = 64 * 1024;
+/// The time between two attempts to accept while no descriptor is free.
+const BETWEEN_ATTEMPTS: Nanos = Nanos::from_millis(100);
 
 /// The events after which no more bytes arrive.
 const ENDED: u32 = (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
@@ -56,6 +59,8 @@ pub struct Epoll {
     congestion: Option<String>,
     /// Threads for files, once a folder is open.
     files: Option<Box<Pool>>,
+    /// A listener that is not watched until then, since no descriptor was free for a connection.
+    deaf: Option<(ConnectionId, Instant)>,
 }
 
 #[derive(Debug)]
@@ -107,6 +112,7 @@ impl Epoll {
             delays: None,
             congestion: None,
             files: None,
+            deaf: None,
         };
         // An old kernel without the call fails here, not in the first wait.
         new.take_ready(Nanos::ZERO)?;
@@ -168,7 +174,7 @@ impl Epoll {
         slot.socket = Some(socket);
         let interest = match state {
             // Level-triggered: a connection that finds no free descriptor is accepted later.
-            State::Listening => libc::EPOLLIN as u32,
+            State::Listening => LISTENING,
             State::Wake => (libc::EPOLLIN | libc::EPOLLET) as u32,
             state => interest(state == State::Connecting, false),
         };
@@ -315,10 +321,39 @@ impl Epoll {
 
     fn accept(&mut self, listener: ConnectionId) -> Option<ConnectionId> {
         let fd = self.descriptor(listener)?;
-        // If one new connection fails (it has left, no descriptor is free), the others must still
-        // be accepted; if the table is full it waits until another connection closes.
-        let socket = socket::accept(fd).ok()?;
-        self.register(socket, State::Open).ok()
+        // If one new connection fails, since it has left, the others must still be accepted.
+        match socket::accept(fd) {
+            Ok(socket) => self.register(socket, State::Open).ok(),
+            Err(error) => {
+                if process::lacks_descriptors(&error) {
+                    // The kernel would report it again at once.
+                    self.watch_listener(listener, 0);
+                    self.deaf = Some((listener, clock::now() + BETWEEN_ATTEMPTS));
+                }
+                None
+            }
+        }
+    }
+
+    fn watch_listener(&self, listener: ConnectionId, interest: u32) {
+        // It may be closed by now, and its slot in use.
+        let is_there = self.slots[listener.0 as usize].state == State::Listening;
+        if let Some(fd) = self.descriptor(listener).filter(|_| is_there) {
+            self.control(libc::EPOLL_CTL_MOD, fd, listener, interest)
+                .expect("a registered socket can be registered otherwise");
+        }
+    }
+
+    /// Watches a listener again whose time has come. Returns how long to wait for events at most.
+    fn hear_again(&mut self, longest: Nanos) -> Nanos {
+        let Some((listener, then)) = self.deaf else { return longest };
+        let now = clock::now();
+        if now < then {
+            return longest.min(then - now);
+        }
+        self.deaf = None;
+        self.watch_listener(listener, LISTENING);
+        longest
     }
 
     fn connected(&mut self, id: ConnectionId) -> Option<Ready> {
@@ -474,7 +509,7 @@ impl WithCalls for Epoll {
 impl Poll for Epoll {
     fn poll(&mut self, longest: Nanos) {
         let is_known = !self.failed.is_empty() || !self.again.is_empty() || self.has_completed();
-        let longest = if is_known { Nanos::ZERO } else { longest };
+        let longest = if is_known { Nanos::ZERO } else { self.hear_again(longest) };
         self.take_ready(longest).expect("waiting on an epoll instance of ours does not fail");
         if let Some(files) = &mut self.files {
             files.collect();
@@ -489,6 +524,8 @@ impl Poll for Epoll {
         &mut self.waits
     }
 }
+
+const LISTENING: u32 = libc::EPOLLIN as u32;
 
 fn interest(writable: bool, paused: bool) -> u32 {
     let read = if paused { 0 } else { libc::EPOLLIN | libc::EPOLLRDHUP };

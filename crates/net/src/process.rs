@@ -34,6 +34,11 @@ pub fn raise_open_files() -> u64 {
     limit.rlim_cur
 }
 
+/// Returns true if a call failed since this process, or the system, had no file descriptor left.
+pub fn lacks_descriptors(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+}
+
 /// Returns true if this process is in the foreground of the terminal that its stderr is: in the
 /// background the kernel would stop it when it changes the terminal's mode.
 pub fn is_in_foreground() -> bool {

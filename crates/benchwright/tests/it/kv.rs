@@ -109,6 +109,32 @@ fn a_server_that_cannot_be_as_asked_says_what_to_change() {
 }
 
 #[test]
+fn connections_without_a_session_leave_descriptors_to_the_store() {
+    let scratch = Scratch::new();
+    let limited = |files: &str, arguments: &[&str]| {
+        let mut command = Command::new("sh");
+        let program = scratch.benchwright().get_program().to_owned();
+        command.current_dir(scratch.path()).args(["-c", "ulimit -n $0 && exec \"$@\"", files]);
+        command.arg(program).args(["kv", "serve", "--ip", "127.0.0.1:0", "--memory", "64MiB"]);
+        command.args(arguments);
+        command
+    };
+    let server = Server::start(&mut limited("64", &["--threads", "1", "--storage", "store"]));
+    let address = server.url.split(' ').next().unwrap().to_owned();
+    let silent = || std::net::TcpStream::connect(&address).unwrap();
+    let _silent: Vec<_> = (0..100).map(|_| silent()).collect();
+    for verb in ["checkpoint", "stats"] {
+        let mut command = scratch.benchwright();
+        let ran = run_while(command.args(["kv", verb, &address]), |_| {});
+        assert_eq!(ran.code, 0, "{verb}: {}", ran.stderr);
+    }
+    assert_eq!(server.end(), "");
+    let refused = run_while(&mut limited("24", &["--threads", "8", "--storage", "none"]), |_| {});
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("raise the limit with `ulimit -n`"), "{}", refused.stderr);
+}
+
+#[test]
 fn a_server_with_a_token_answers_whoever_knows_it() {
     let scratch = Scratch::new();
     let token = scratch.file("token", "a long secret\n");

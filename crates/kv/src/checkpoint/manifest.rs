@@ -50,6 +50,11 @@ const FORMAT: u32 = 2;
 /// The place of the checksum.
 const CRC: usize = 12;
 const AFTER_CRC: usize = CRC + 4;
+/// The bytes up to the length, with it.
+pub(crate) const HEAD: usize = AFTER_CRC + 8;
+
+/// Versions are below this.
+const VERSIONS: u64 = 1 << 62;
 
 impl Manifest {
     /// Replaces `out` by the file.
@@ -73,6 +78,12 @@ impl Manifest {
         out[AFTER_CRC..AFTER_CRC + 8].copy_from_slice(&length);
         let crc = checksum(out);
         out[CRC..AFTER_CRC].copy_from_slice(&crc.to_le_bytes());
+    }
+
+    /// Returns the length that a manifest with this head has, if it is one.
+    pub(crate) fn length(head: &[u8]) -> Option<u64> {
+        let head = head.first_chunk::<HEAD>().filter(|head| head.starts_with(MAGIC))?;
+        head.last_chunk().map(|length| u64::from_le_bytes(*length))
     }
 
     pub(crate) fn decode(file: &[u8]) -> Result<Manifest, Unreadable> {
@@ -102,6 +113,10 @@ impl Manifest {
             let (id, through, excepted) = (words.next()?, words.next()?, words.next()?);
             let except = (0..excepted).map(|_| words.next()).collect::<Result<_, _>>()?;
             manifest.sessions.insert(id, Durable { through, except });
+        }
+        // An empty log begins at 1, since no record has the address 0.
+        if manifest.tail.max(1) < manifest.begin {
+            return Err(corrupt);
         }
         Ok(manifest)
     }
@@ -137,12 +152,20 @@ pub(crate) fn new_name(version: u64) -> String {
 
 /// Returns the version of the manifest that a file's name belongs to.
 pub(crate) fn version_of(file: &str) -> Option<u64> {
-    u64::from_str_radix(file.strip_prefix(PREFIX)?, 16).ok()
+    let version = u64::from_str_radix(file.strip_prefix(PREFIX)?, 16).ok()?;
+    // Not every spelling of the number is a name of ours.
+    (version < VERSIONS && file == name(version)).then_some(version)
+}
+
+/// True if a file's name begins as that of a manifest.
+pub(crate) fn is_like_a_manifest(file: &str) -> bool {
+    file.starts_with(PREFIX)
 }
 
 /// True if a file may be a manifest that was never completed.
 pub(crate) fn is_new(file: &str) -> bool {
-    file.strip_prefix(NEW).is_some_and(|version| u64::from_str_radix(version, 16).is_ok())
+    let version = file.strip_prefix(NEW).and_then(|new| u64::from_str_radix(new, 16).ok());
+    version.is_some_and(|version| file == new_name(version))
 }
 
 #[cfg(all(test, not(shuttle)))]

@@ -61,3 +61,18 @@ fn after_another_failure_nothing_is_written() {
     assert_eq!((flush.health(), flush.flushed()), (Health::Failed, 0));
     assert_eq!(flush.begin(8 * PAGE, PAGE, NOW), None);
 }
+
+#[test]
+fn an_area_whose_file_could_not_be_opened_is_written_once_there_is_a_descriptor() {
+    let flush = Flush::new();
+    let area = flush.begin(PAGE, PAGE, NOW).unwrap();
+    flush.put_back(area.clone(), &io::Error::from_raw_os_error(24));
+    assert_eq!(flush.health(), Health::NoSpace);
+    assert!(flush.why().contains("Too many open files"), "{}", flush.why());
+    assert_eq!(flush.begin(PAGE, PAGE, NOW), Some(area.clone()));
+    flush.end(area, &Ok(0));
+    assert_eq!((flush.health(), flush.flushed()), (Health::Good, PAGE));
+    let area = flush.begin(2 * PAGE, PAGE, NOW).unwrap();
+    flush.put_back(area, &io::ErrorKind::PermissionDenied.into());
+    assert_eq!(flush.health(), Health::Failed);
+}

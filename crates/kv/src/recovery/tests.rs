@@ -81,6 +81,12 @@ impl Thread {
         super::wait_for(file, net::Operation::Write { at, bytes }, &mut storage).unwrap();
     }
 
+    fn rename(&mut self, from: &str, to: &str) {
+        let mut storage = self.folder.on(&mut self.io);
+        storage.rename(from, to, 0);
+        super::completed(&mut storage).result.unwrap();
+    }
+
     fn names(&mut self) -> Vec<String> {
         let listed = self.folder.on(&mut self.io).list().unwrap();
         listed.into_iter().map(|file| file.name).collect()
@@ -172,6 +178,7 @@ fn a_crash_before_the_first_checkpoint_leaves_an_empty_store() {
     let mut thread = thread.after_crash(9);
     let store = thread.open().unwrap();
     assert_eq!(store.recovered(), None);
+    assert!(0 < store.dropped() && thread.names().is_empty());
     let mut session = store.session(5).unwrap();
     assert_eq!(value(&mut thread, &mut session, &key(1)), None);
 }
@@ -214,6 +221,66 @@ fn a_bad_block_of_the_log_is_named_and_not_passed_over() {
     thread.flip("log-00000000", 4096 + 100);
     let error = thread.open().unwrap_err();
     assert!(matches!(&error, OpenError::Corrupt { at: 4096, .. }), "{error}");
+}
+
+#[test]
+fn a_store_that_is_not_opened_has_lost_nothing() {
+    let (mut thread, store, mut sessions) = with_checkpoint();
+    assert_eq!(thread.checkpoint(&store, &mut sessions), 2);
+    drop((sessions, store));
+    let length = |thread: &mut Thread| thread.storage().list().unwrap().last().unwrap().length;
+    let before = length(&mut thread);
+    let damaged = [("checkpoint-00000002", 40), ("log-00000000", 4096 + 100)];
+    damaged.iter().for_each(|(file, at)| thread.flip(file, *at));
+    assert!(matches!(thread.open(), Err(OpenError::Corrupt { .. })));
+    assert_eq!(length(&mut thread), before);
+    // From a copy.
+    damaged.iter().for_each(|(file, at)| thread.flip(file, *at));
+    let store = thread.open().unwrap();
+    let mut session = store.session(5).unwrap();
+    assert_eq!(value(&mut thread, &mut session, b"third").unwrap(), b"not durable");
+}
+
+#[test]
+fn files_of_others_are_neither_checkpoints_nor_logs() {
+    let (mut thread, store, mut sessions) = with_checkpoint();
+    let others =
+        ["checkpoint-2", "checkpoint-ffffffffffffffff", "checkpoint-8000000000000000", "log-1"];
+    for file in others {
+        thread.storage().file(file).unwrap();
+    }
+    drop((sessions, store));
+    let store = thread.open().unwrap();
+    assert_eq!(store.recovered().unwrap().version, 1);
+    sessions = vec![store.session(5).unwrap()];
+    assert_eq!([2, 3].map(|_| thread.checkpoint(&store, &mut sessions)), [2, 3]);
+    let names = thread.names();
+    assert!(others.iter().all(|file| names.contains(&(*file).to_owned())), "{names:?}");
+    drop((sessions, store));
+    assert_eq!(thread.open().unwrap().recovered().unwrap().version, 3);
+}
+
+#[test]
+fn a_log_whose_checkpoints_are_missing_is_not_removed() {
+    let (mut thread, ..) = with_checkpoint();
+    thread.rename("checkpoint-00000001", "checkpoint-1");
+    let error = thread.open().unwrap_err().to_string();
+    assert!(error.contains("no checkpoint in the storage is whole: checkpoint-1;"), "{error}");
+    thread.rename("checkpoint-1", "kept");
+    thread.rename("log-00000000", "log-00000003");
+    let error = thread.open().unwrap_err().to_string();
+    assert!(error.contains("begins with `log-00000003`"), "{error}");
+    assert_eq!(thread.names(), ["kept", "log-00000003"]);
+}
+
+#[test]
+fn a_manifest_that_is_longer_than_its_head_tells_is_not_read() {
+    let (mut thread, ..) = with_checkpoint();
+    let mut storage = thread.folder.on(&mut thread.io);
+    let file = storage.file("checkpoint-00000001").unwrap();
+    let longer = net::Operation::Truncate { length: 1 << 20 };
+    super::wait_for(file, longer, &mut storage).unwrap();
+    assert!(matches!(thread.open(), Err(OpenError::NoneIsWhole(_))));
 }
 
 #[test]

@@ -155,7 +155,7 @@ impl Cold {
                     storage.begin(file, Operation::Write { at: offset, bytes }, token);
                 }
                 Err(error) => {
-                    shared.flush.end(area, &Err(error));
+                    shared.flush.put_back(area, &error);
                     return;
                 }
             }

@@ -23,7 +23,9 @@ use crate::session::VIEW;
 
 fn options(shards: usize) -> Options {
     let address = "127.0.0.1:0".parse().unwrap();
-    Options { address, id: 1, shards, seed: 0, token: None, folder: None, pinned: None }
+    let connections = MOST_CONNECTIONS;
+    let (token, folder, pinned) = (None, None, None);
+    Options { address, id: 1, shards, connections, seed: 0, token, folder, pinned }
 }
 
 fn store() -> Store {

@@ -147,11 +147,18 @@ pub(crate) fn serve(arguments: &Serve) -> Result<Exit, Failure> {
     let token = arguments.token_file.as_deref().map(read_token).transpose()?;
     let durability = durability(arguments)?;
     let stop = console::signals::interrupted();
-    process::raise_open_files();
+    let files = process::raise_open_files();
     let limit = memory::limit();
     // Before anything counts the CPUs or starts a thread.
     let pinning = interrupts::pin(arguments.interrupts, &[arguments.ip.0.ip()])?;
     let sizes = Sizes::choose(arguments, limit)?;
+    let connections = server::connections(files, sizes.shards).ok_or_else(|| {
+        Failure::question(format!(
+            "this process may have {files} open files, which are too few for {} shards and their connections: raise the \
+             limit with `ulimit -n`, or give fewer --threads",
+            sizes.shards
+        ))
+    })?;
     let name = format!("server{}.log", arguments.id);
     let mut journal = Journal::create(&arguments.logs, "server", &name)?;
     journal.info("server", &sizes.told(arguments));
@@ -168,6 +175,7 @@ pub(crate) fn serve(arguments: &Serve) -> Result<Exit, Failure> {
         address: arguments.ip.0,
         id: arguments.id,
         shards: sizes.shards,
+        connections,
         seed: SEED,
         token,
         folder: folder.as_ref().map(|folder| folder.path().to_owned()),
@@ -196,17 +204,19 @@ pub(crate) fn serve(arguments: &Serve) -> Result<Exit, Failure> {
         )));
     }
     journal.info("server", &format!("Statistics: {statistics}"));
+    let storage = arguments.storage.display();
     if let Some(failed) = store.failure() {
         let why = format!("checkpoint {} has failed: {}", failed.version, failed.why);
-        return Err(Failure::no_answer(format!(
-            "{why}\n  what the checkpoint before has is in {}",
-            arguments.storage.display()
-        )));
+        let rest = match store.durable() {
+            0 => format!("nothing is durable in {storage}: there was no checkpoint before"),
+            before => format!("what checkpoint {before} has is in {storage}"),
+        };
+        return Err(Failure::no_answer(format!("{why}\n  {rest}")));
     }
     if store.has_storage_failed() {
+        let why = store.storage_failure();
         return Err(Failure::no_answer(format!(
-            "a write to {} has failed: what it was to store is lost",
-            arguments.storage.display()
+            "a write to {storage} has failed: {why}\n  what it was to store is lost"
         )));
     }
     if store.is_durable() {
@@ -272,6 +282,12 @@ fn durability(arguments: &Serve) -> Result<Durability, Failure> {
 
 /// Tells what was recovered, and what was not.
 fn tell_recovered(store: &Store, journal: &mut Journal) {
+    if 0 < store.dropped() {
+        output::error(&format!(
+            "warning: {} of a log without a checkpoint were removed: nothing says which part of it is whole",
+            Bytes(store.dropped())
+        ));
+    }
     let Some(recovered) = store.recovered() else { return };
     for file in &recovered.not_whole {
         output::error(&format!(
@@ -376,7 +392,10 @@ fn open(
         }
     };
     opened.map_err(|error| match error {
-        OpenError::Corrupt { .. } | OpenError::NoneIsWhole(_) | OpenError::Storage(_) => {
+        OpenError::Corrupt { .. }
+        | OpenError::NoneIsWhole(_)
+        | OpenError::NoCheckpoint(_)
+        | OpenError::Storage(_) => {
             Failure::no_answer(format!("--storage {}: {error}", arguments.storage.display()))
         }
         // The options have the names of the sizes.

@@ -57,6 +57,14 @@ fn a_batch_of_more_than_may_wait_has_several_replies() {
 }
 
 #[test]
+fn connections_leave_files_to_the_store() {
+    assert_eq!(connections(20_000, 2), Some(MOST_CONNECTIONS));
+    assert_eq!(connections(1024, 2), Some(380));
+    assert_eq!(connections(u64::MAX, 1), Some(MOST_CONNECTIONS));
+    assert_eq!([connections(22, 8), connections(0, 1)], [None, None]);
+}
+
+#[test]
 fn connections_beyond_the_bound_take_the_place_of_those_without_a_session() {
     net::process::raise_open_files();
     let server = serve(1);

@@ -162,12 +162,18 @@ fn parse(url: &str) -> anyhow::Result<Target> {
     })
 }
 
-/// Returns the error of what is no URL. An option `--json` without `=` takes no file, so that one is read as a URL.
-/// What may have a password is not repeated.
+/// Returns the error of what is no URL. An option `--json` without `=` takes no file, so that one is read as a URL,
+/// and an experiment is a file. What may have a password is not repeated.
 fn with_remedy(url: &str, why: String) -> String {
-    match url.ends_with(".json") && !url.contains("://") && !url.contains('@') {
-        true => format!("{why}; to write the document to this file, write `--json={url}`"),
-        false => why,
+    let is_file = |end: &str| url.ends_with(end) && !url.contains("://") && !url.contains('@');
+    match () {
+        () if is_file(".json") => {
+            format!("{why}; to write the document to this file, write `--json={url}`")
+        }
+        () if is_file(".yaml") || is_file(".yml") => {
+            format!("{why}; to run the experiment in this file, write `benchwright run {url}`")
+        }
+        () => why,
     }
 }
 

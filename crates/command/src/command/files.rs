@@ -169,7 +169,7 @@ pub(crate) fn text(foreign: &Foreign) -> String {
     text
 }
 
-/// The most labels that are printed.
+/// The most labels that are printed or compared.
 const MOST_LABELS: usize = 20;
 
 /// Returns a table of the figures by label, of a file that has several.

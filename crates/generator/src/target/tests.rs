@@ -23,6 +23,7 @@ fn a_wrong_url_is_explained() {
         ("localhost:80", "write http://"),
         ("127.0.0.1", "has no scheme"),
         ("out.json", "write `--json=out.json`"),
+        ("mine.yaml", "write `benchwright run mine.yaml`"),
         ("ftp://a/", "there are `http`"),
         ("http://", "names no host"),
         ("http://a b/", "not a valid host name"),

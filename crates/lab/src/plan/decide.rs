@@ -354,15 +354,18 @@ fn verdicts(journal: &[Entry]) -> (Vec<Judged>, Option<Rate>) {
 /// Returns the loads at which the generator's own work was the limit as often as it may be, with these trials: what
 /// the system would do there is not known.
 fn out_of_reach(journal: &[Entry]) -> Vec<(Rate, Vec<&Entry>)> {
-    let is_bound = |entry: &&Entry| {
-        entry.status == Status::Invalid
-            && entry.observed.as_ref().is_some_and(|observed| observed.generator_bound)
-    };
     let loads = at_load::by_load(journal).into_iter().filter_map(|load| {
-        let tried: Vec<&Entry> = load.attempts.iter().copied().filter(is_bound).collect();
+        let attempts = load.attempts.iter().copied();
+        let tried: Vec<&Entry> = attempts.filter(|entry| is_generator_bound(entry)).collect();
         (MOST_GENERATOR_BOUND <= tried.len()).then_some((rate_of(&load)?, tried))
     });
     loads.collect()
+}
+
+/// Returns true if the generator's own work limited a trial, which is not valid for that.
+fn is_generator_bound(entry: &Entry) -> bool {
+    entry.status == Status::Invalid
+        && entry.observed.as_ref().is_some_and(|observed| observed.generator_bound)
 }
 
 /// Returns the bounds of the capacity that a strand found so far; `None` if it does not look for them.
@@ -536,8 +539,7 @@ fn attempt(
     if MOST_REPEATS_OF_ABORTED < aborted {
         return refused(format!("a trial was aborted {aborted} times: {}", last_reason()));
     }
-    let is_bound = |entry: &&&Entry| entry.observed.as_ref().is_some_and(|o| o.generator_bound);
-    if MOST_GENERATOR_BOUND <= failed.iter().filter(is_bound).count() {
+    if MOST_GENERATOR_BOUND <= failed.iter().filter(|entry| is_generator_bound(entry)).count() {
         // The rate of an open loop is a bound of what the system sustains, as that of a disturbed one is.
         return Err(Refusal { why: last_reason(), disturbed: load.is_some() });
     }
@@ -611,8 +613,8 @@ fn attempt(
     }
     let longest = (FIRST_WAIT * u64::from(invalid.max(1))).min(LONGEST_WAIT);
     let last = failed.last();
-    let may_calm_down =
-        repeats_invalid && !last.is_some_and(is_cut_off) && !last.as_ref().is_some_and(is_bound);
+    let may_calm_down = repeats_invalid
+        && !last.is_some_and(|entry| is_cut_off(entry) || is_generator_bound(entry));
     let await_calm = may_calm_down.then(|| left.saturating_sub(next).min(longest));
     let attempt = failed.len() as u32 + 1;
     Ok(Attempt { purpose, asked: load, repetition, attempt, await_calm, why: None, bracket: None })

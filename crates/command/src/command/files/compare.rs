@@ -12,7 +12,7 @@ use results::metric::Wanted;
 use results::printed::Since;
 use results::{Foreign, Metric};
 
-use super::Says;
+use super::{MOST_LABELS, Says};
 use console::output::Failure;
 
 /// The figures that files have.
@@ -85,9 +85,6 @@ fn compared(arms: [&[Foreign]; 2], metrics: &[Wanted], margin: f64) -> Result<Fo
     warnings.extend(meaning.map(|why| format!("percentiles are not compared: {why}")));
     Ok(Found { comparison, warnings })
 }
-
-/// The most labels of which the percentiles are shown.
-const MOST_LABELS: usize = 20;
 
 /// Returns the p50 and the highest usual percentile of each label, as far as all files have them: the tools differ in
 /// those that they print.

@@ -338,7 +338,7 @@ fn insert_one(shared: &Shared, hash: Hash, address: Address) -> Result<(), OpenE
 /// Lets the slices of the index grow that have asked; nobody else uses it.
 fn grow(shared: &Shared) {
     while shared.index.should_grow() {
-        let Growth::Begun(slice) = shared.index.begin_growth() else { break };
-        shared.index.grow(slice).into_iter().for_each(|table| shared.index.clear(table));
+        let Growth::Begun(slices) = shared.index.begin_growth() else { break };
+        shared.index.grow(slices).into_iter().for_each(|table| shared.index.clear(table));
     }
 }

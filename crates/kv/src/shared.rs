@@ -22,8 +22,11 @@ use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 pub(crate) enum Action {
     ReadOnlyIsSafe(Address),
     HeadIsSafe(Address),
-    /// Nobody changes the entries of this slice.
-    SliceIsStill(usize),
+    /// Nobody changes the entries of those of these slices that are growing.
+    SlicesAreStill {
+        first: usize,
+        end: usize,
+    },
     /// Nobody reads this table of the index.
     TableIsUnused(usize),
     /// No session changes anything until the cut.
@@ -77,8 +80,8 @@ impl Shared {
     }
 
     fn begin_growth(&self) {
-        if let Growth::Begun(slice) = self.index.begin_growth() {
-            self.bump(Action::SliceIsStill(slice));
+        if let Growth::Begun(slices) = self.index.begin_growth() {
+            self.bump(Action::SlicesAreStill { first: slices.start, end: slices.end });
         }
     }
 
@@ -93,8 +96,8 @@ impl Shared {
             match action {
                 Action::ReadOnlyIsSafe(address) => self.log.read_only_is_safe(address),
                 Action::HeadIsSafe(address) => self.log.head_is_safe(address),
-                Action::SliceIsStill(slice) => {
-                    let unused = self.index.grow(slice).into_iter();
+                Action::SlicesAreStill { first, end } => {
+                    let unused = self.index.grow(first..end).into_iter();
                     unused.for_each(|table| self.bump(Action::TableIsUnused(table)));
                 }
                 Action::TableIsUnused(table) => self.index.clear(table),

@@ -6,6 +6,7 @@
 //! is the first bit of the tag that is not part of it yet, so no record is touched.
 
 use std::io;
+use std::ops::Range;
 
 use crate::hash::TAG_BITS;
 use crate::sync::Ordering;
@@ -16,11 +17,15 @@ use super::{Index, MOVING, PLACE, PLACES, SLICES, STUCK};
 /// A slice grows when it has more entries than this for each bucket.
 const ENTRIES_OF_A_BUCKET: u32 = 5;
 
+/// The buckets of the slices that grow together, at most: those of a small index would fall behind its keys
+/// one by one, and moving these takes less than a tenth of a millisecond.
+const BUCKETS_AT_ONCE: usize = 1024;
+
 /// The state after an attempt to begin.
 #[derive(Debug)]
 pub(crate) enum Growth {
-    /// The slice is marked: [`Index::grow`] follows once every session has seen it.
-    Begun(usize),
+    /// Some of these slices are marked: [`Index::grow`] follows once every session has seen it.
+    Begun(Range<usize>),
     None,
 }
 
@@ -35,7 +40,7 @@ impl Index {
 
     /// Asks that a slice grows. False if it could not when it tried last.
     pub(super) fn ask(&self, slice: usize) -> bool {
-        if self.directory[slice].load(Ordering::Acquire) & STUCK != 0 {
+        if self.is_stuck(slice) {
             return false;
         }
         // One after the other; a slice that does not get its turn now asks with its next entry.
@@ -73,8 +78,7 @@ impl Index {
 
     /// Returns one more than the next slice that was asked to grow, or zero.
     fn next_to_grow(&self) -> u32 {
-        let least = usize::from(self.least.load(Ordering::Acquire));
-        let next = (0..SLICES).position(|slice| self.place(slice) < least);
+        let next = (0..SLICES).position(|slice| self.is_too_small(self.place(slice)));
         next.map_or(0, |slice| slice as u32 + 1)
     }
 
@@ -84,7 +88,16 @@ impl Index {
         self.wanted.load(Ordering::Relaxed) != 0
     }
 
-    /// Marks the slice that should grow, if none is growing.
+    fn is_stuck(&self, slice: usize) -> bool {
+        self.directory[slice].load(Ordering::Acquire) & STUCK != 0
+    }
+
+    /// True if all slices are to have a larger place.
+    fn is_too_small(&self, place: usize) -> bool {
+        place < usize::from(self.least.load(Ordering::Acquire))
+    }
+
+    /// Marks the slice that should grow, and some that follow it, if none is growing.
     pub(crate) fn begin_growth(&self) -> Growth {
         let wanted = self.wanted.load(Ordering::Relaxed);
         let Some(slice) = wanted.checked_sub(1).filter(|slice| (*slice as usize) < SLICES) else {
@@ -96,24 +109,47 @@ impl Index {
         if claim.is_err() {
             return Growth::None;
         }
-        let slice = slice as usize;
-        let place = self.place(slice);
-        let can_grow = place + 1 < PLACES && self.make_table(place + 1).is_ok();
-        if !can_grow {
-            self.directory[slice].fetch_or(STUCK, Ordering::AcqRel);
-            self.least.store(0, Ordering::Release);
-        }
-        if !can_grow || self.has_room(slice, place) {
+        let first = slice as usize;
+        let at_once = (BUCKETS_AT_ONCE >> self.made(self.place(first)).bits()).max(1);
+        let slices = first..(first + at_once).min(SLICES);
+        if slices.clone().filter(|slice| self.mark(*slice)).count() == 0 {
             self.wanted.store(self.next_to_grow(), Ordering::Release);
             return Growth::None;
         }
-        self.directory[slice].fetch_or(MOVING, Ordering::AcqRel);
-        Growth::Begun(slice)
+        Growth::Begun(slices)
     }
 
-    /// Moves the entries of a slice, which nobody changes. Returns the places of the tables that it was
-    /// the last to leave: they are cleared once every session has seen this.
-    pub(crate) fn grow(&self, slice: usize) -> Vec<usize> {
+    /// Marks a slice as moving, if it should grow and can.
+    pub(super) fn mark(&self, slice: usize) -> bool {
+        let place = self.place(slice);
+        // Only who asks for the growth of all slices has one try again that could not.
+        let is_asked_for = !self.is_stuck(slice) || self.is_too_small(place);
+        if !is_asked_for || self.has_room(slice, place) {
+            return false;
+        }
+        let can_grow = place + 1 < PLACES && self.make_table(place + 1).is_ok();
+        let mark = if can_grow { MOVING } else { STUCK };
+        self.directory[slice].fetch_or(mark, Ordering::AcqRel);
+        if !can_grow {
+            self.least.store(0, Ordering::Release);
+        }
+        can_grow
+    }
+
+    /// Moves the entries of those slices that are marked, which nobody changes. Returns the places of the
+    /// tables that they were the last to leave: they are cleared once every session has seen this.
+    pub(crate) fn grow(&self, slices: Range<usize>) -> Vec<usize> {
+        let is_moving =
+            |slice: &usize| self.directory[*slice].load(Ordering::Acquire) & MOVING != 0;
+        let left: Vec<Range<usize>> =
+            slices.filter(is_moving).map(|slice| self.grow_one(slice)).collect();
+        self.wanted.store(self.next_to_grow(), Ordering::Release);
+        let left = left.into_iter().flatten();
+        left.filter(|place| self.made(*place).leave() == 0).collect()
+    }
+
+    /// Moves the entries of a slice, and returns the places that it has left.
+    fn grow_one(&self, slice: usize) -> Range<usize> {
         let place = self.place(slice);
         // The arena of the next table may be used up by slices whose turn has not come.
         let next = (place + 1..PLACES).find(|next| self.fits(slice, place, *next));
@@ -123,9 +159,7 @@ impl Index {
         }
         self.directory[slice].store(state, Ordering::Release);
         self.moves.fetch_add(1, Ordering::Release);
-        self.wanted.store(self.next_to_grow(), Ordering::Release);
-        let left = place..next.unwrap_or(place);
-        left.filter(|place| self.made(*place).leave() == 0).collect()
+        place..next.unwrap_or(place)
     }
 
     /// Copies the entries of a slice to another table. False if there is no room for them.
@@ -160,8 +194,7 @@ impl Index {
 
     /// True if the slice has grown since it asked.
     fn has_room(&self, slice: usize, place: usize) -> bool {
-        let is_large = place >= usize::from(self.least.load(Ordering::Acquire));
-        is_large
+        !self.is_too_small(place)
             && self.made(place).has_overflow()
             && self.counts[slice].load(Ordering::Relaxed)
                 <= ENTRIES_OF_A_BUCKET << self.made(place).bits()

@@ -69,6 +69,12 @@ fn fill(index: &Index, slice: u64, tags: Range<u64>) {
     }
 }
 
+/// Lets a slice grow alone, and returns the places of the tables that are unused then.
+fn grow_one(index: &Index, slice: usize) -> Vec<usize> {
+    assert!(index.mark(slice));
+    index.grow(slice..slice + 1)
+}
+
 /// Uses up the arenas of the tables in these places.
 fn use_up(index: &Index, places: Range<usize>) {
     for place in places {
@@ -86,8 +92,8 @@ fn a_slice_without_room_grows_also_if_it_has_few_entries() {
     use_up(&index, 1..2);
     while index.room(hash(9, 7)) == Room::Later {
         assert_eq!(index.add(hash(9, 7), Address::new(39)), Added::Full);
-        let Growth::Begun(slice) = index.begin_growth() else { panic!("it was asked for") };
-        index.grow(slice);
+        let Growth::Begun(slices) = index.begin_growth() else { panic!("it was asked for") };
+        index.grow(slices);
     }
     fill(&index, 9, 7..8);
     (0..8).for_each(|tag| assert_eq!(address(&index, hash(9, tag)), Some(32 + tag)));
@@ -99,7 +105,7 @@ fn a_slice_skips_a_table_without_room() {
     let index = Index::new(0).unwrap();
     fill(&index, 5, 0..14);
     use_up(&index, 2..4);
-    assert!(index.grow(5).is_empty());
+    assert!(grow_one(&index, 5).is_empty());
     assert_eq!(index.place(5), 4);
     (0..14).for_each(|tag| assert_eq!(address(&index, hash(5, tag)), Some(32 + tag)));
     assert_eq!([1, 2, 3].map(|place| index.made(place).leave()), [4094; 3]);
@@ -111,8 +117,8 @@ fn a_slice_that_fits_nowhere_stays_as_it_is() {
     fill(&index, 5, 0..14);
     use_up(&index, 1..PLACES);
     assert_eq!(index.room(hash(5, 14)), Room::Later);
-    while let Growth::Begun(slice) = index.begin_growth() {
-        assert!(index.grow(slice).is_empty());
+    while let Growth::Begun(slices) = index.begin_growth() {
+        assert!(index.grow(slices).is_empty());
     }
     assert_eq!(index.place(5), 1);
     assert_eq!([index.room(hash(5, 14)), index.room(hash(6, 14))], [Room::None, Room::Now]);
@@ -128,8 +134,8 @@ fn an_index_that_cannot_grow_any_more_has_no_room() {
     fill(&index, 9, 0..7);
     let mut growths = 0;
     while index.room(hash(9, 7)) == Room::Later {
-        while let Growth::Begun(slice) = index.begin_growth() {
-            index.grow(slice);
+        while let Growth::Begun(slices) = index.begin_growth() {
+            index.grow(slices);
             growths += 1;
         }
     }
@@ -145,9 +151,9 @@ fn a_slice_grows_without_losing_an_entry() {
     for (number, tag) in tags.iter().enumerate() {
         assert_eq!(index.add(hash(9, *tag), Address::new(32 + number as u64)), Added::Done);
         assert_eq!(index.add(hash(8, *tag), Address::new(5000 + number as u64)), Added::Done);
-        while let Growth::Begun(slice) = index.begin_growth() {
-            assert!(!index.may_change(Hash::of_number((slice as u64) << 52)));
-            assert!(index.grow(slice).is_empty());
+        while let Growth::Begun(slices) = index.begin_growth() {
+            assert!(!index.may_change(hash(slices.start as u64, 0)));
+            assert!(index.grow(slices).is_empty());
         }
     }
     assert!(index.tables[6].get().is_some());
@@ -165,14 +171,16 @@ fn an_index_grows_as_a_whole_if_it_is_asked_for() {
     index.add(hash(9, 5), Address::new(32));
     for doublings in 1..=6 {
         assert!(index.want_growth());
-        let mut slices = 0;
-        while let Growth::Begun(slice) = index.begin_growth() {
-            let unused = index.grow(slice);
-            assert_eq!(unused.is_empty(), slices < 4095, "{doublings}: {slices}");
+        let (mut grown, mut rounds) = (0, 0);
+        while let Growth::Begun(slices) = index.begin_growth() {
+            grown += slices.len();
+            rounds += 1;
+            let unused = index.grow(slices);
+            assert_eq!(unused.is_empty(), grown < 4096, "{doublings}: {grown}");
             unused.into_iter().for_each(|table| index.clear(table));
-            slices += 1;
         }
-        assert_eq!((slices, index.should_grow()), (4096, false));
+        // Those with 1024 buckets grow together.
+        assert_eq!((grown, rounds, index.should_grow()), (4096, 4 << (doublings - 1), false));
         assert_eq!(index.buckets_now(), 4096 << doublings);
         assert_eq!(address(&index, hash(9, 5)), Some(32));
     }

@@ -30,6 +30,9 @@ mod tests;
 /// The parts of the log that are read at the same time.
 const MOST_AT_ONCE: usize = 4;
 
+/// More than the 65,536 sessions of a store can have, each with the most operations that wait.
+const MOST_OF_A_MANIFEST: u64 = 4 << 30;
+
 /// The state that a store has recovered.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Recovered {
@@ -192,7 +195,7 @@ fn read_file(name: &str, storage: &mut dyn Storage) -> io::Result<Option<Vec<u8>
     };
     // First the head: a sparse file may be longer than the memory.
     let head = read(vec![0; HEAD])?;
-    if Manifest::length(&head) != Some(length) {
+    if Manifest::length(&head) != Some(length) || MOST_OF_A_MANIFEST < length {
         return Ok(None);
     }
     let length = usize::try_from(length).map_err(|_| io::ErrorKind::OutOfMemory)?;

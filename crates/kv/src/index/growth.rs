@@ -1,4 +1,5 @@
-//! Growth: a slice gets twice the buckets, while all others are used as before.
+//! Growth: a slice gets twice the buckets, or more where a table has no room, while all others are used as
+//! before.
 //!
 //! First the slice is marked as moving: from then on its entries are not changed, only read, and
 //! records are still updated in their place. Once every session has seen the mark, the entries are

@@ -127,7 +127,30 @@ fn refuse(error: &clap::Error) -> ExitCode {
 fn said_otherwise(error: &clap::Error) -> Option<String> {
     let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     let words: Vec<String> = words.collect();
-    foreign_option(error, words.first()?).or_else(|| file_behind_json(error, &words))
+    negative_value(error, &words)
+        .or_else(|| foreign_option(error, words.first()?))
+        .or_else(|| file_behind_json(error, &words))
+}
+
+/// Returns the remedy for a negative number behind an option, which clap takes for another option.
+pub(crate) fn negative_value(error: &clap::Error, words: &[String]) -> Option<String> {
+    let (ErrorKind::UnknownArgument, ContextValue::String(refused)) =
+        (error.kind(), error.get(ContextKind::InvalidArg)?)
+    else {
+        return None;
+    };
+    let is_negative = |word: &str| {
+        let number = word.strip_prefix('-').unwrap_or_default();
+        number.starts_with(|c: char| c.is_ascii_digit() || c == '.') && word.starts_with(refused)
+    };
+    let [option, value] = words.windows(2).find(|pair| {
+        pair[0].starts_with("--") && !pair[0].contains('=') && is_negative(&pair[1])
+    })?
+    else {
+        return None;
+    };
+    let what = option.trim_start_matches('-').replace('-', " ");
+    Some(format!("`{value}` is not a valid {what}: no value of `{option}` is negative"))
 }
 
 /// Returns the remedy for `--json FILE`, where `--json` takes no file, or takes it behind `=` only.

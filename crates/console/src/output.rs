@@ -132,8 +132,9 @@ pub fn clear() {
     transient("");
 }
 
+/// True if stderr is a terminal that can do more than print lines.
 pub fn is_terminal() -> bool {
-    io::stderr().is_terminal()
+    io::stderr().is_terminal() && look::can_move(std::env::var_os("TERM"))
 }
 
 /// Refuses a file that an option names if it cannot be written, with the remedy: before work whose result would be

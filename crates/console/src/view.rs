@@ -9,7 +9,7 @@
 //! The thread keeps off the CPUs of the generator and of the system under test, and shows its own use
 //! of a CPU.
 
-use std::io::{self, BufWriter, IsTerminal};
+use std::io::{self, BufWriter};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, Once};
@@ -25,7 +25,7 @@ use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen};
 use ratatui::crossterm::{cursor, execute, terminal};
 use signal_hook::consts::SIGINT;
 
-use crate::output::Stream;
+use crate::output::{self, Stream};
 
 pub use self::load::Single;
 pub use self::look::Common;
@@ -55,8 +55,7 @@ pub trait View: Send + 'static {
 
 /// Returns true if stderr is a terminal that can show a view and has this process in its foreground.
 pub fn is_usable() -> bool {
-    let kind = std::env::var("TERM").unwrap_or_default();
-    io::stderr().is_terminal() && !matches!(&*kind, "" | "dumb") && process::is_in_foreground()
+    output::is_terminal() && process::is_in_foreground()
 }
 
 /// A view that is shown until this is dropped.

@@ -39,9 +39,10 @@ const MOST_TIMES: u64 = 1_000_000;
 
 pub fn read(text: &str) -> Result<Figures, String> {
     let length = seconds(text, "Total:").ok_or("it printed no `Total: … secs`")?;
-    let statuses: BTreeMap<String, u64> = counts(text, "Status code distribution:").collect();
-    let errors = counts(text, "Error distribution:").filter_map(|(n, _)| n.parse::<u64>().ok());
-    let errors = errors.fold(0, u64::saturating_add);
+    let statuses = counts(text, "Status code distribution:");
+    let statuses = statuses.collect::<Result<BTreeMap<String, u64>, String>>()?;
+    let errors = counts(text, "Error distribution:").filter_map(Result::ok);
+    let errors = errors.filter_map(|(n, _)| n.parse::<u64>().ok()).fold(0, u64::saturating_add);
     let answered = statuses.values().copied().fold(0, u64::saturating_add);
     if answered == 0 && errors == 0 {
         return Err("it printed no answer and no error".to_owned());
@@ -79,12 +80,20 @@ fn seconds(text: &str, label: &str) -> Option<Nanos> {
 
 /// Returns the lines of a table with their heads: `[200] 6442 responses`; of errors, the head is
 /// the count.
-fn counts<'a>(text: &'a str, title: &'a str) -> impl Iterator<Item = (String, u64)> + 'a {
+fn counts<'a>(
+    text: &'a str,
+    title: &'a str,
+) -> impl Iterator<Item = Result<(String, u64), String>> + 'a {
     let lines = text.lines().skip_while(move |line| line.trim() != title).skip(1);
     lines.map_while(|line| {
         let (head, rest) = line.trim().strip_prefix('[')?.split_once(']')?;
         let first = rest.split_ascii_whitespace().next().unwrap_or_default();
-        Some((head.to_owned(), first.parse().unwrap_or(0)))
+        Some(match first.parse::<i64>() {
+            Ok(count) if count < 0 => {
+                Err(format!("it has {count} responses of {head}, and no count is negative"))
+            }
+            _ => Ok((head.to_owned(), first.parse().unwrap_or(0))),
+        })
     })
 }
 

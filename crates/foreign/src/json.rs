@@ -23,6 +23,16 @@ pub(crate) fn count(map: &Map<String, Value>, key: &str) -> Option<u64> {
     whole(number(map, key)?)
 }
 
+/// Refuses a metric with a negative count: a reader would take it for one that the file does not have.
+pub(crate) fn refuse_negative(name: &str, metric: &Map<String, Value>) -> Result<(), String> {
+    for key in ["count", "passes", "fails", "matches"] {
+        if let Some(number) = number(metric, key).filter(|number| *number < 0.0) {
+            return Err(format!("the {key} of {name} is {number}, and no count is negative"));
+        }
+    }
+    Ok(())
+}
+
 /// Returns a count that JSON has as a number of any kind.
 pub(crate) fn whole(number: f64) -> Option<u64> {
     /// Counts above are not exact.

@@ -6,8 +6,8 @@ use measure::estimate::{Support, beyond, needed, support};
 use measure::quantity::{counted, grouped};
 use measure::{Nanos, Quantile};
 use results::Foreign;
-use results::foreign::{Code, Distribution, Facts, Limit, Loop, SCHEMA};
-use results::printed::Since;
+use results::foreign::{Code, Distribution, Facts, Limit, Loop, Quantiles, SCHEMA};
+use results::printed::{Percentile, Since};
 
 use crate::Found;
 use crate::k6::not_sent;
@@ -38,9 +38,11 @@ pub(crate) fn judged(file: &str, format: &str, found: Found) -> Foreign {
     ] {
         *figure = figure.filter(|number| number.is_finite());
     }
-    let supports = supports(&facts);
     let general = general(&facts, &tool, judges_itself);
     let mut limits: Vec<Limit> = own.into_iter().chain(general).collect();
+    // Nothing says which of the figures are the true ones.
+    let is_void = limits.iter().any(|limit| limit.code == Code::Contradiction);
+    let supports = if is_void { Vec::new() } else { supports(&facts) };
     // What makes the figures void comes first, and what is special last; the order of equals stays.
     limits.sort_by_key(|limit| place(limit.code));
     Foreign {
@@ -133,6 +135,10 @@ fn general(facts: &Facts, tool: &str, judges_itself: bool) -> Vec<Limit> {
     let mut limits = Vec::new();
     limits.extend(failing(facts));
     limits.extend(contradictions(facts, judges_itself));
+    limits.extend(disorder("", facts.times.as_ref(), facts.step_ns));
+    limits.extend(facts.labels.iter().find_map(|(label, of)| {
+        disorder(&format!("`{label}`: "), of.times.as_ref(), facts.step_ns)
+    }));
     let mut add = |code, text: String| limits.push(Limit { code, text });
     if facts.times.is_some() {
         if let Some((code, text)) = meaning(facts) {
@@ -236,6 +242,40 @@ fn contradictions(facts: &Facts, is_ours: bool) -> Vec<Limit> {
     let more = counts.into_iter().filter_map(|(count, what)| Some((count?, what)));
     let more = more.filter(|(count, _)| requests < *count);
     more.map(|(count, what)| contradiction(requests, what, count)).collect()
+}
+
+/// The share by which tools round percentiles, Locust those above 100 ms.
+const ROUNDED: f64 = 0.1;
+
+/// Returns the times that cannot all be true: the least one, the percentiles and the greatest one rise.
+fn disorder(of: &str, times: Option<&Distribution>, step_ns: Option<u64>) -> Option<Limit> {
+    let Some(Distribution::Quantiles(quantiles)) = times else { return None };
+    let Quantiles { min_ns, max_ns, percentiles, .. } = quantiles;
+    let named = |one: &Percentile| {
+        let level = Quantile::new(one.level).map_or("percentile".to_owned(), Quantile::name);
+        (level, one.time_ns)
+    };
+    let least = min_ns.map(|ns| ("least time".to_owned(), ns));
+    let greatest = max_ns.map(|ns| ("greatest time".to_owned(), ns));
+    let rising = least.into_iter().chain(percentiles.iter().map(named)).chain(greatest);
+    let mut highest: Option<(String, u64)> = None;
+    for (name, ns) in rising {
+        let bound = ns as f64 * (1.0 + ROUNDED) + step_ns.unwrap_or(0) as f64;
+        match highest {
+            Some((above, high)) if bound < high as f64 => {
+                let text = format!(
+                    "{of}its times contradict each other: the {above} is {}, and the {name} {}; the file was \
+                     changed, or its tool computes wrongly",
+                    Nanos(high),
+                    Nanos(ns)
+                );
+                return Some(Limit { code: Code::Contradiction, text });
+            }
+            Some((_, high)) if ns < high => {}
+            _ => highest = Some((name, ns)),
+        }
+    }
+    None
 }
 
 pub(crate) fn contradiction(requests: u64, what: &str, count: u64) -> Limit {

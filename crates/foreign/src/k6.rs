@@ -15,7 +15,7 @@ use results::printed::Since;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::json::{count, number, percentiles, quantiles, whole, wrong};
+use crate::json::{count, number, percentiles, quantiles, refuse_negative, whole, wrong};
 use crate::samples::{Ended, MOST_LABELS, Samples, cut_off, label_of, of_tool};
 use crate::{Format, Found, Unit, document, time};
 
@@ -51,6 +51,9 @@ const DURATIONS: [&str; 2] = ["http_req_duration", "grpc_req_duration"];
 fn summary(input: &mut dyn BufRead) -> Result<Found, String> {
     let document: Value =
         serde_json::from_slice(&document(input)?).map_err(|error| wrong(&error))?;
+    for (name, metric) in metrics(&document) {
+        refuse_negative(name, metric)?;
+    }
     let metric = |name: &str| values(&document, name);
     let duration = DURATIONS.iter().find_map(|name| metric(name));
     let duration = duration.ok_or("it has no metric http_req_duration or grpc_req_duration")?;

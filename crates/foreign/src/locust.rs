@@ -39,8 +39,14 @@ fn ms(table: &Table<'_>, column: Option<usize>) -> Option<Nanos> {
     time(table.number(column?)?, Unit::Milliseconds)
 }
 
-fn integer(table: &Table<'_>, column: Option<usize>) -> Option<u64> {
-    whole(table.number(column?)?)
+/// Returns a count; `None` if there is no such column, or the cell has no number.
+fn integer(table: &Table<'_>, column: Option<usize>) -> Result<Option<u64>, String> {
+    match column.and_then(|column| table.number(column)) {
+        Some(number) if number < 0.0 => {
+            Err(format!("line {} has the count {number}, and no count is negative", table.line()))
+        }
+        number => Ok(number.and_then(whole)),
+    }
 }
 
 fn stats(input: &mut dyn BufRead) -> Result<Found, String> {
@@ -57,7 +63,7 @@ fn stats(input: &mut dyn BufRead) -> Result<Found, String> {
     let kind = table.column("Type");
     let mut labels = BTreeMap::new();
     while table.next()? {
-        let count = integer(&table, requests);
+        let count = integer(&table, requests)?;
         let one = |(place, percent): &(usize, f64)| percentile(*percent, ms(&table, Some(*place))?);
         let times = Quantiles {
             count,
@@ -66,7 +72,7 @@ fn stats(input: &mut dyn BufRead) -> Result<Found, String> {
             max_ns: ms(&table, max).map(|time| time.0),
             percentiles: ascending(levels.iter().filter_map(one).collect()),
         };
-        let failed = integer(&table, failures);
+        let failed = integer(&table, failures)?;
         if !ALL.contains(&&*table.text(name)) {
             if labels.len() < MOST_LABELS {
                 let times = Some(Distribution::Quantiles(times));
@@ -120,7 +126,7 @@ fn history(input: &mut dyn BufRead) -> Result<Found, String> {
             let (first, _) = span.unwrap_or((second, second));
             span = Some((first.min(second), second));
         }
-        let count = integer(&table, requests);
+        let count = integer(&table, requests)?;
         let median = ms(&table, median).and_then(|time| percentile(50.0, time));
         let times = Quantiles {
             count,
@@ -129,7 +135,7 @@ fn history(input: &mut dyn BufRead) -> Result<Found, String> {
             max_ns: ms(&table, max).map(|time| time.0),
             percentiles: median.into_iter().collect(),
         };
-        last = Some((count, integer(&table, failures), times));
+        last = Some((count, integer(&table, failures)?, times));
     }
     let (count, failed, times) = last.ok_or("it has no row `Aggregated`")?;
     let length = span.map(|(first, last)| last - first).filter(|s| 0.0 < *s);

@@ -13,6 +13,7 @@ use anyhow::Context as _;
 use console::files;
 use console::output::{self, Exit, Failure};
 use load::Driver;
+use load::driver::resp::WANTS_PASSWORD;
 use load::measurement::{Failure as NotMeasured, Plan};
 use load::pacing::{Offered, Pacing};
 use load::shard::Unopened;
@@ -295,6 +296,9 @@ fn explain(failure: &NotMeasured, targets: &[Target], stop: &AtomicBool) -> Fail
                 }
                 Some(Unopened::By(Closed::Reset | Closed::ByPeer | Closed::WhileWriting)) => {
                     "it closes connections at once"
+                }
+                Some(Unopened::Unprepared(WANTS_PASSWORD)) => {
+                    "it wants a password; write redis://:PASSWORD@HOST"
                 }
                 Some(Unopened::Unprepared(why)) => {
                     &token::refusal(why, TOKEN_FILE).unwrap_or_else(|| (*why).to_owned())

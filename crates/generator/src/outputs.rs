@@ -7,7 +7,7 @@ use results::Load;
 
 use crate::samples::{Sampler, Sampling};
 use crate::{csv, hlog, options};
-use console::files::Named;
+use console::files::{Kind, Named};
 use console::output::{self, Failure};
 
 #[derive(Default)]
@@ -46,8 +46,9 @@ impl Outputs {
             ("--report", &arguments.report),
             ("--notes", &arguments.notes),
         ];
-        let named =
-            |(option, path): (&str, &Option<PathBuf>)| Some(Named::written(option, path.as_ref()?));
+        let named = |(option, path): (&str, &Option<PathBuf>)| {
+            Some(Named::written(option, path.as_ref()?, kind(option)))
+        };
         written.into_iter().filter_map(named).collect()
     }
 
@@ -108,8 +109,9 @@ impl Outputs {
             ("--samples", native.samples.as_ref()),
             ("--report", native.report.as_ref()),
         ];
-        let written =
-            written.into_iter().filter_map(|(option, path)| Some(Named::written(option, path?)));
+        let written = written
+            .into_iter()
+            .filter_map(|(option, path)| Some(Named::written(option, path?, kind(option))));
         let script = command.script.iter().map(|path| Named::read("--script", path));
         written.chain(script).collect()
     }
@@ -166,6 +168,18 @@ impl Outputs {
     /// True if the JSON document goes to standard output.
     pub(crate) fn is_json(&self) -> bool {
         self.json.as_deref() == Some(Path::new("-"))
+    }
+}
+
+/// The kind of what an option of a load names.
+fn kind(option: &str) -> Kind {
+    match option {
+        "--json" | "--notes" => Kind::Document,
+        "--csv" => Kind::Rows,
+        "--hlog" => Kind::Histograms,
+        "--samples" => Kind::Samples,
+        "--report" => Kind::Page,
+        _ => unreachable!("{option} names no output"),
     }
 }
 

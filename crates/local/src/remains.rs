@@ -28,31 +28,47 @@ pub(crate) const GROUP: &str = "benchwright-";
 /// The prefix of a run's folder for temporary files.
 pub(crate) const FOLDER: &str = "benchwright-run-";
 
-/// The counts of what was removed of one run.
+/// The remains of one run that were removed.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Removed {
     pub pid: u32,
-    pub processes: usize,
+    pub processes: Vec<i32>,
+    /// The number of control groups, of which those of the run itself have names.
     pub cgroups: usize,
-    pub folders: usize,
+    pub groups: Vec<PathBuf>,
+    pub folder: Option<PathBuf>,
 }
 
 impl fmt::Display for Removed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let counted = |n: usize, one: &str, many: &str| match n {
+        let counted = |n: usize, one: &str, many: &str, names: Vec<String>| match n {
             0 => None,
-            1 => Some(format!("1 {one}")),
-            n => Some(format!("{n} {many}")),
+            1 => Some(format!("1 {one} ({})", few(&names))),
+            n => Some(format!("{n} {many} ({})", few(&names))),
         };
+        let paths = |paths: &mut dyn Iterator<Item = &PathBuf>| -> Vec<String> {
+            paths.map(|path| path.display().to_string()).collect()
+        };
+        let processes = self.processes.iter().map(ToString::to_string).collect();
+        let folders = usize::from(self.folder.is_some());
         let parts = [
-            counted(self.processes, "process", "processes"),
-            counted(self.cgroups, "cgroup", "cgroups"),
-            counted(self.folders, "temporary folder", "temporary folders"),
+            counted(self.processes.len(), "process", "processes", processes),
+            counted(self.cgroups, "cgroup", "cgroups", paths(&mut self.groups.iter())),
+            counted(folders, "temporary folder", "", paths(&mut self.folder.iter())),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         let pid = self.pid;
         let parts = parts.join(" and ");
         write!(f, "a run (pid {pid}) ended without cleaning up: removed {parts}")
+    }
+}
+
+/// Returns the first ones of names, and the number of the others.
+fn few(names: &[String]) -> String {
+    const MOST: usize = 4;
+    match names.len().saturating_sub(MOST) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names[..MOST].join(", ")),
     }
 }
 
@@ -112,6 +128,7 @@ fn remove_of(left: Left, parents: &[PathBuf], staying: &mut Vec<String>) -> Remo
         }
     }
     let cgroups = groups.iter().map(|group| confine::remove_run(group)).sum();
+    let gone = groups.iter().filter(|group| !group.exists()).cloned().collect();
     let before = staying.len();
     for group in groups.iter().filter(|group| group.exists()) {
         staying
@@ -133,9 +150,10 @@ fn remove_of(left: Left, parents: &[PathBuf], staying: &mut Vec<String>) -> Remo
     }
     let removed = Removed {
         pid: left.run.pid,
-        processes: processes.len(),
+        processes: processes.into_iter().collect(),
         cgroups,
-        folders: usize::from(matches!(emptied, Some(Ok(())))),
+        groups: gone,
+        folder: folder.filter(|_| matches!(emptied, Some(Ok(())))).map(Path::to_owned),
     };
     if staying.len() == before {
         left.end();

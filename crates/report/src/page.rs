@@ -61,12 +61,24 @@ pub fn write(
     journal: Option<Vec<Entry>>,
     answer: Option<Answer>,
 ) -> Result<Written, Error> {
-    let run = Run::read(directory, journal, answer)?;
-    directory.write("report.html", page(&run).as_bytes())?;
-    let path = directory.path().join("report.html");
-    let Run { unread, problems, lacks_evidence, .. } = run;
-    Ok(Written { path, unread, problems, lacks_evidence })
+    let (page, written) = compose(directory, journal, answer)?;
+    directory.write(NAME, page.as_bytes())?;
+    Ok(written)
 }
+
+/// Returns the page that [`write`] writes, and what it says of it.
+pub fn compose(
+    directory: &Directory,
+    journal: Option<Vec<Entry>>,
+    answer: Option<Answer>,
+) -> Result<(String, Written), Error> {
+    let run = Run::read(directory, journal, answer)?;
+    let (page, path) = (page(&run), directory.path().join(NAME));
+    let Run { unread, problems, lacks_evidence, .. } = run;
+    Ok((page, Written { path, unread, problems, lacks_evidence }))
+}
+
+const NAME: &str = "report.html";
 
 fn page(run: &Run) -> String {
     let mut body = String::new();

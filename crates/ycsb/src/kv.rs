@@ -57,7 +57,7 @@ pub fn servers(properties: &Properties) -> Result<Vec<String>, Wrong> {
     let servers: Vec<String> = each.collect();
     if servers.iter().any(String::is_empty) {
         let why = "names no server; write -p kv.servers=HOST:PORT, several separated by commas";
-        return Err(Wrong::of("kv.servers", &value, why));
+        return Err(properties.wrong("kv.servers", why));
     }
     Ok(servers)
 }
@@ -72,7 +72,7 @@ impl Settings {
     /// Reads the properties, and checks that the store can do what the workload asks for.
     pub fn of(properties: &Properties, workload: &Workload) -> Result<Settings, Wrong> {
         let value = |name| properties.value(PROPERTIES, name);
-        let wrong = |name, why: &str| Wrong::of(name, &value(name), why);
+        let wrong = |name, why: &str| properties.wrong(name, why);
         let keys = match value("kv.keys").text.trim() {
             "name" => Keys::Names,
             "integer" => Keys::Integers,

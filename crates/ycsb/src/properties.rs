@@ -60,11 +60,11 @@ pub struct Value {
 pub struct Wrong(pub String);
 
 impl Wrong {
-    /// Returns the error of a property with this value.
-    pub fn of(name: &str, value: &Value, why: &str) -> Wrong {
-        match value.place {
+    /// Returns the error of a property that was set at this place.
+    fn at(place: &Place, name: &str, why: &str) -> Wrong {
+        match place {
             Place::Default => Wrong(format!("the property `{name}` {why}")),
-            _ => Wrong(format!("{}: the property `{name}` {why}", value.place)),
+            _ => Wrong(format!("{place}: the property `{name}` {why}")),
         }
     }
 }
@@ -277,7 +277,7 @@ impl Properties {
                 _ => format!("is `{text}`"),
             };
             let why = format!("{is}; write a whole number from {least} to {most}");
-            Wrong::of(name, &value, &why)
+            Wrong::at(place, name, &why)
         })
     }
 
@@ -305,9 +305,10 @@ impl Properties {
         })
     }
 
-    /// Returns the error of a property of the core, with its place.
+    /// Returns the error of a property, of whatever table, with its place.
     pub fn wrong(&self, name: &str, why: &str) -> Wrong {
-        Wrong::of(name, &self.value(CORE, name), why)
+        let place = self.values.get(name).map_or(Place::Default, |value| value.place.clone());
+        Wrong::at(&place, name, why)
     }
 }
 

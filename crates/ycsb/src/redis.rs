@@ -41,7 +41,7 @@ pub struct Server {
 impl Server {
     pub fn of(properties: &Properties) -> Result<Server, Wrong> {
         let value = |name| properties.value(PROPERTIES, name);
-        let wrong = |name, why: &str| Wrong::of(name, &value(name), why);
+        let wrong = |name, why: &str| properties.wrong(name, why);
         if value("redis.cluster").text.eq_ignore_ascii_case("true") {
             let why = "is true, and this client does not follow a cluster; remove it, and name one server";
             return Err(wrong("redis.cluster", why));

@@ -83,13 +83,23 @@ impl Settings {
             ));
         }
         let mut threads = properties.count("threadcount", 1..=MOST_THREADS)?;
-        if let Some(operations) = operations
-            && operations < u64::from(threads)
-        {
-            warnings.push(format!(
-                "`threadcount` is {threads}, above the number of operations: it is reduced to {operations}"
-            ));
-            threads = operations.max(1) as u32;
+        match operations {
+            // A run without operations is one that time ends.
+            Some(0) => {
+                let (count, of) = (workload.insert_count, workload.client.of);
+                warnings.push(format!(
+                    "{count} records are divided between {of} clients, and the share of this one is empty: it inserts \
+                     nothing"
+                ));
+                threads = 1;
+            }
+            Some(operations) if operations < u64::from(threads) => {
+                warnings.push(format!(
+                    "`threadcount` is {threads}, above the number of operations: it is reduced to {operations}"
+                ));
+                threads = operations as u32;
+            }
+            _ => {}
         }
         let target =
             Some(properties.count("target", 0..=i32::MAX as u32)?).filter(|target| 0 < *target);

@@ -274,6 +274,11 @@ fn redis_with_a_password_is_used_by_whoever_knows_it() {
     assert_eq!(refused.code, 3);
     assert!(refused.stderr.contains("refuses the password (WRONGPASS)"), "{}", refused.stderr);
     assert!(refused.stderr.contains("redis.password"), "{}", refused.stderr);
+    // Redis answers the long command of an insert by closing the connection.
+    let refused = ycsb(&scratch, "load", "redis", 'a', &[format!("redis.port={port}")]);
+    assert_eq!(refused.code, 3);
+    let remedy = "it wants a password; give it with -p redis.password=";
+    assert!(refused.stderr.contains(remedy), "{}", refused.stderr);
     drop(redis);
     let refused = ycsb(&scratch, "run", "redis", 'a', &given("hidden"));
     assert_eq!((refused.code, refused.stderr.contains("nobody listens there")), (3, true));

@@ -4,7 +4,7 @@ use std::any::TypeId;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Command};
-use console::files::{Named, Role};
+use console::files::{Kind, Named, Role};
 
 use crate::command::files::report::page_beside;
 use crate::command::init::mix_beside;
@@ -12,19 +12,29 @@ use crate::command::init::mix_beside;
 #[cfg(test)]
 mod tests;
 
-/// The arguments that name what a command writes. All others that are paths are read.
-const WRITTEN: [(&str, &[&str]); 11] = [
-    ("run", &["out"]),
-    ("rerun", &["out"]),
-    ("capacity", &["save", "out"]),
-    ("init", &["out"]),
-    ("report", &["out"]),
-    ("man", &["directory"]),
-    ("load", &["json", "csv", "hlog", "samples", "report", "notes"]),
-    ("merge", &["json", "report"]),
-    ("receive", &["notes"]),
-    ("reference", &["log"]),
-    ("convert", &["output"]),
+/// The arguments that name what a command writes, with its kind. All others that are paths are read.
+const WRITTEN: [(&str, &[(&str, Kind)]); 11] = [
+    ("run", &[("out", Kind::Kept)]),
+    ("rerun", &[("out", Kind::Kept)]),
+    ("capacity", &[("save", Kind::Kept), ("out", Kind::Kept)]),
+    ("init", &[("out", Kind::Kept)]),
+    ("report", &[("out", Kind::Page)]),
+    ("man", &[("directory", Kind::Kept)]),
+    (
+        "load",
+        &[
+            ("json", Kind::Document),
+            ("csv", Kind::Rows),
+            ("hlog", Kind::Histograms),
+            ("samples", Kind::Samples),
+            ("report", Kind::Page),
+            ("notes", Kind::Document),
+        ],
+    ),
+    ("merge", &[("json", Kind::Document), ("report", Kind::Page)]),
+    ("receive", &[("notes", Kind::Document)]),
+    ("reference", &[("log", Kind::Log)]),
+    ("convert", &[("output", Kind::Keys)]),
 ];
 
 /// Returns the files of a command line, with what is written beside them.
@@ -45,8 +55,7 @@ pub(super) fn of(program: &Command, matches: &ArgMatches) -> Vec<Named> {
 }
 
 fn named(command: &str, argument: &Arg, matches: &ArgMatches) -> Vec<Named> {
-    let is_written = is_written(command, argument);
-    let role = if is_written { Role::Written } else { Role::Read };
+    let role = written(command, argument).map_or(Role::Read, Role::Written);
     let values = matches.get_raw(argument.get_id().as_str()).into_iter().flatten();
     // The source of an experiment may be a URL.
     let paths = values.filter(|value| !value.to_string_lossy().contains("://"));
@@ -59,9 +68,11 @@ fn is_file(command: &str, argument: &Arg) -> bool {
     is_path || (command, argument.get_id().as_str()) == ("init", "source")
 }
 
-fn is_written(command: &str, argument: &Arg) -> bool {
-    let id = argument.get_id().as_str();
-    WRITTEN.iter().any(|(name, written)| *name == command && written.contains(&id))
+/// Returns the kind of what an argument names, if the command writes it.
+fn written(command: &str, argument: &Arg) -> Option<Kind> {
+    let (_, written) = WRITTEN.iter().find(|(name, _)| *name == command)?;
+    let found = written.iter().find(|(id, _)| *id == argument.get_id().as_str());
+    found.map(|(_, kind)| *kind)
 }
 
 fn shown(argument: &Arg) -> String {
@@ -74,12 +85,13 @@ fn shown(argument: &Arg) -> String {
 
 /// Returns what a command writes beside the files that are named.
 fn beside(command: &str, files: &[Named]) -> Option<Named> {
-    let written = |option: &str, path: PathBuf| Some(Named::written(option, path));
+    let written =
+        |option: &str, path: PathBuf, kind: Kind| Some(Named::written(option, path, kind));
     let of = |option: &str| files.iter().find(|named| named.option == option);
     match command {
-        "init" => written("the mix beside --out,", mix_beside(&of("--out")?.path)),
+        "init" => written("the mix beside --out,", mix_beside(&of("--out")?.path), Kind::Kept),
         "report" if of("--out").is_none() => {
-            written("the page", page_beside(&files.first()?.path)?)
+            written("the page", page_beside(&files.first()?.path)?, Kind::Page)
         }
         _ => None,
     }

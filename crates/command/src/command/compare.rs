@@ -121,6 +121,12 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
         }
     };
     let mut found = found.map_err(failed)?;
+    if let Some(other) = other.as_ref().filter(|other| is_copy(&past, other)) {
+        return Err(Failure::question(format!(
+            "{} and {} are of the same run: one is a copy of the other; name two runs",
+            past.name, other.name
+        )));
+    }
     let both = || [Some(&past), other.as_ref()].into_iter().flatten();
     for past in both() {
         unread::tell(past);
@@ -134,6 +140,13 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     }
     // What is left of the trials may decide, but nothing shows which of two texts is the true one.
     Ok(if both().any(Past::departs) { Exit::NoAnswer } else { exit })
+}
+
+/// Returns true if two directories have the same first trial, as copies have. Equal runs on virtual time have equal
+/// trials, and no date.
+fn is_copy(past: &Past, other: &Past) -> bool {
+    let first = |past: &Past| past.manifest.started_unix_s.zip(past.journal.first().cloned());
+    first(past).is_some() && first(past) == first(other)
 }
 
 /// Prints a comparison in the form that was asked for.

@@ -70,6 +70,11 @@ pub(crate) fn doctor(arguments: &Options) -> Result<Exit, Failure> {
         let root = arguments.root.display();
         return Err(Failure::question(format!("there is no folder {root}; --root names one")));
     }
+    if let Some(folder) = arguments.storage.as_ref().filter(|folder| !folder.is_dir()) {
+        let is = if folder.exists() { "it is not a folder" } else { "there is no such folder" };
+        let text = format!("--storage {}: {is}; name the folder of the store", folder.display());
+        return Err(Failure::question(text));
+    }
     if arguments.restore {
         return restore(&arguments.root);
     }

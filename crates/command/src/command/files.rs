@@ -1,8 +1,12 @@
 //! The files of any load generator: how the commands read and write what they hold.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::io::BufReader;
-use std::path::PathBuf;
+use std::fs::{self, Metadata};
+use std::hash::{DefaultHasher, Hasher};
+use std::io::{self, BufReader, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use foreign::Asked;
@@ -125,6 +129,7 @@ pub(crate) fn read(paths: &[PathBuf], says: &Says) -> Result<Vec<Foreign>, Failu
         let text = format!("{} files are too many; name at most {MOST_FILES}", paths.len());
         return Err(Failure::question(text));
     }
+    refuse_twins(paths)?;
     let asked = says.asked();
     let one = |path: &PathBuf| {
         let name = path.display().to_string();
@@ -138,6 +143,53 @@ pub(crate) fn read(paths: &[PathBuf], says: &Says) -> Result<Vec<Foreign>, Failu
         foreign::read(&name, &mut BufReader::with_capacity(1 << 16, file), &asked).map_err(wrong)
     };
     paths.iter().map(one).collect()
+}
+
+/// Refuses files of which two are the same, or have the same contents: a file counts once, and what was counted twice
+/// would seem to be reproduced.
+fn refuse_twins(paths: &[PathBuf]) -> Result<(), Failure> {
+    let found = |path: &PathBuf| fs::metadata(path).ok().filter(Metadata::is_file);
+    let mut by_length: BTreeMap<u64, Vec<(&PathBuf, Metadata)>> = BTreeMap::new();
+    for (path, found) in paths.iter().filter_map(|path| Some((path, found(path)?))) {
+        by_length.entry(found.len()).or_default().push((path, found));
+    }
+    for alike in by_length.into_values().filter(|alike| 1 < alike.len()) {
+        let mut known = BTreeMap::new();
+        let mut contents = BTreeMap::new();
+        for (path, found) in alike {
+            let shown = path.display();
+            if let Some(first) = known.insert((found.dev(), found.ino()), path) {
+                return Err(Failure::question(match first == path {
+                    true => format!("{shown} is named twice; a file counts once: name it once"),
+                    false => format!(
+                        "{} and {shown} are the same file, which counts once; name one of them",
+                        first.display()
+                    ),
+                }));
+            }
+            // What cannot be read is refused with its reason when it is read.
+            let Ok(digest) = digest(path) else { continue };
+            if let Some(first) = contents.insert(digest, path) {
+                return Err(Failure::question(format!(
+                    "{} and {shown} have the same contents: a copy is no further measurement; name one of them",
+                    first.display()
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns a digest of the contents of a file.
+fn digest(path: &Path) -> io::Result<u64> {
+    let mut file = regular::open_input(path)?;
+    let (mut hasher, mut piece) = (DefaultHasher::new(), vec![0; 1 << 16]);
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(hasher.finish()),
+            length => hasher.write(&piece[..length]),
+        }
+    }
 }
 
 /// Returns the figures of a file in words, with what they support and what not.

@@ -50,7 +50,8 @@ pub(crate) fn list(arguments: &List) -> Result<Exit, Failure> {
 fn text(listing: &Listing) -> String {
     let mut text: String = listing.runs.iter().map(of_run).collect::<Vec<_>>().join("\n");
     if listing.runs.is_empty() {
-        let _ = writeln!(text, "no results in {}", line(&listing.folder));
+        let but = if listing.skipped.is_empty() { "" } else { " that can be read" };
+        let _ = writeln!(text, "no results{but} in {}", line(&listing.folder));
     }
     if 0 < listing.not_read {
         let _ = writeln!(text, "\n… and {} earlier ones, which are not listed", listing.not_read);

@@ -2,10 +2,12 @@
 //! command line as shells and `man` do. Each is made from the types that read the file or the
 //! arguments.
 
+use std::any::TypeId;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Command};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, Args, Command, ValueHint};
 use clap_complete::Shell;
 use console::output::{self, Exit, Failure};
 
@@ -60,10 +62,41 @@ pub(crate) fn completions(arguments: &Completions, all: Command) -> Result<Exit,
     Ok(Exit::Answered)
 }
 
-fn script(arguments: &Completions, mut all: Command) -> String {
+fn script(arguments: &Completions, all: Command) -> String {
+    let mut all = without_files(all);
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut all, "benchwright", &mut script);
     String::from_utf8(script).expect("the command line is described in UTF-8")
+}
+
+/// Returns a command whose options complete files only where a file belongs, and their words where there are such.
+fn without_files(command: Command) -> Command {
+    command.mut_args(completed).mut_subcommands(without_files)
+}
+
+fn completed(argument: Arg) -> Arg {
+    let is_path = argument.get_value_parser().type_id() == TypeId::of::<PathBuf>();
+    let has_words = !argument.get_possible_values().is_empty();
+    let name = argument.get_value_names().and_then(<[_]>::first).map_or("", |name| name.as_str());
+    let names_a_place = ["FILE", "DIR", "PATH"].iter().any(|place| name.contains(place));
+    if is_path
+        || has_words
+        || names_a_place
+        || !argument.get_action().takes_values()
+        || argument.is_positional()
+    {
+        return argument;
+    }
+    let is_word = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase());
+    // Beside words there may be other values, as in `auto|off|CPUS`.
+    match name.split('|').all(is_word) {
+        true => {
+            // clap keeps names for as long as the program runs.
+            let words: &'static str = name.to_owned().leak();
+            argument.value_parser(PossibleValuesParser::new(words.split('|')))
+        }
+        false => argument.value_hint(ValueHint::Other),
+    }
 }
 
 pub(crate) fn man(arguments: &Man, all: Command) -> Result<Exit, Failure> {

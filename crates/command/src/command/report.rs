@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ::report::Written;
 use clap::Args;
 use lab::past::Past;
-use results::Directory;
+use results::{Directory, regular};
 
 use super::files::{self, Says};
 use super::unread;
@@ -21,7 +21,7 @@ pub(crate) struct Report {
     /// A results directory, whose report.html is written again; or files of load generators, drawn on one page
     #[arg(value_name = "DIR|FILE", required = true)]
     pub(crate) what: Vec<PathBuf>,
-    /// The page of files [default: the name of the first one with .html behind it]
+    /// The page [default: report.html in the directory; of files the name of the first one with .html behind it]
     #[arg(long, value_name = "FILE.html")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
@@ -31,38 +31,65 @@ pub(crate) struct Report {
 pub(crate) fn report(arguments: &Report) -> Result<Exit, Failure> {
     let Report { what, out, says } = arguments;
     let (path, exit) = match &what[..] {
-        [only] if only.is_dir() || !only.exists() => {
-            if out.is_some() {
-                let text = "the report of a results directory is its report.html: leave out --out";
-                return Err(Failure::question(text));
-            }
-            write(only)?
-        }
+        [only] if only.is_dir() || !only.exists() => write(only, out.as_deref())?,
         files => (files::report::report(files, says, out.as_deref())?, Exit::Answered),
     };
     output::result(&format!("{}\n", path.display()))?;
     Ok(exit)
 }
 
-/// Writes the report of a results directory again and says what it lacks; returns its path, and the exit code that
-/// tells of what it lacks.
-pub(super) fn write(path: &Path) -> Result<(PathBuf, Exit), Failure> {
+/// The page of a results directory, in it.
+const REPORT: &str = "report.html";
+
+/// Fails if no page can be written into a results directory, with the remedy.
+fn check_writable(path: &Path, directory: &Directory) -> Result<(), Failure> {
+    regular::check_writable(directory.path()).map_err(|error| {
+        let (shown, why) = (path.display(), regular::plain(&error));
+        Failure::question(format!(
+            "{shown}/{REPORT} cannot be written: {why}; write the page elsewhere, and open that: `benchwright report \
+             {shown} --out FILE.html`"
+        ))
+    })
+}
+
+/// Writes the report of a results directory again, or to another place, and says what it lacks; returns its path, and
+/// the exit code that tells of what it lacks.
+pub(super) fn write(path: &Path, out: Option<&Path>) -> Result<(PathBuf, Exit), Failure> {
+    let open = || Directory::open(path).map_err(Failure::question);
+    match out {
+        Some(out) => output::check_place("--out", out)
+            .map_err(|error| Failure::question(format!("{error:#}")))?,
+        None => check_writable(path, &open()?)?,
+    }
     // The page shows what the journal says; without a readable spec it shows what was written when the run ended.
-    let written = match Past::read(path) {
+    let composed = match Past::read(path) {
         Ok(past) => {
             let (answer, unread, lacks) = (past.answer(), past.unread(), past.lacks_evidence());
-            let written = ::report::write(&past.directory, Some(past.journal), Some(answer));
+            let composed = ::report::compose(&past.directory, Some(past.journal), Some(answer));
             // The page sees the trials; what follows from them is known only with the plan.
-            written.map(|it| Written { unread, lacks_evidence: it.lacks_evidence || lacks, ..it })
+            composed.map(|(page, it)| {
+                (page, Written { unread, lacks_evidence: it.lacks_evidence || lacks, ..it })
+            })
         }
         Err(_) => {
-            let directory = Directory::open(path).map_err(Failure::question)?;
+            let directory = open()?;
             directory.answer().map_err(Failure::question)?;
-            ::report::write(&directory, None, None)
+            ::report::compose(&directory, None, None)
         }
     };
-    let Written { path: page, unread, problems, lacks_evidence } =
-        written.map_err(Failure::question)?;
+    let (page, written) = composed.map_err(Failure::question)?;
+    let written = match out {
+        None => {
+            open()?.write(REPORT, page.as_bytes()).map_err(Failure::question)?;
+            written
+        }
+        Some(out) => {
+            let replaced = output::replace(out, page.as_bytes());
+            replaced.map_err(|error| Failure::unwritten(out.display(), &error))?;
+            Written { path: out.to_owned(), ..written }
+        }
+    };
+    let Written { path: page, unread, problems, lacks_evidence } = written;
     let name = path.display().to_string();
     unread::lines(&name, &unread).iter().for_each(|line| output::error(line));
     problems.iter().for_each(|problem| output::error(&format!("! not shown: {problem}")));

@@ -2,7 +2,7 @@ use clap::{CommandFactory, Parser};
 
 use super::*;
 use crate::cli::Cli;
-use crate::program::{file_behind_json, foreign_option};
+use crate::program::{file_behind_json, foreign_option, negative_value};
 
 #[test]
 fn an_option_that_differs_elsewhere_is_named_with_all_its_meanings_and_ours() {
@@ -67,4 +67,19 @@ fn each_option_that_is_advised_exists() {
             assert_eq!(missing, None, "{name}: {advised}");
         }
     }
+}
+
+#[test]
+fn a_negative_number_is_refused_as_a_value_and_not_as_an_option() {
+    let told = |words: &[&str]| {
+        let all = [&["benchwright"], words].concat();
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        negative_value(&Cli::try_parse_from(all).unwrap_err(), &words)
+    };
+    for value in ["-5", "-5/s", "-0.5k/s"] {
+        let why = format!("`{value}` is not a valid rate: no value of `--rate` is negative");
+        assert_eq!(told(&["load", "http://h/", "--rate", value]), Some(why));
+    }
+    assert_eq!(told(&["load", "http://h/", "--rate", "5/s", "-5"]), None);
+    assert_eq!(told(&["load", "http://h/", "--no-such"]), None);
 }

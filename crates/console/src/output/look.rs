@@ -79,14 +79,18 @@ pub fn has_colours(stream: Stream) -> bool {
     decide(is_terminal(stream), |name| std::env::var_os(name))
 }
 
+/// Returns true for a kind of terminal, the value of `TERM`, that obeys more than line breaks.
+pub(super) fn can_move(kind: Option<OsString>) -> bool {
+    kind.is_some_and(|kind| !kind.is_empty() && kind != "dumb")
+}
+
 fn decide(is_terminal: bool, variable: impl Fn(&str) -> Option<OsString>) -> bool {
     let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
     let is_zero = |name| variable(name).is_some_and(|value| value == "0");
-    let kind = variable("TERM").unwrap_or_default();
     match () {
         () if is_set("NO_COLOR") => false,
         () if is_set("CLICOLOR_FORCE") && !is_zero("CLICOLOR_FORCE") => true,
-        () => is_terminal && !kind.is_empty() && kind != "dumb" && !is_zero("CLICOLOR"),
+        () => is_terminal && can_move(variable("TERM")) && !is_zero("CLICOLOR"),
     }
 }
 

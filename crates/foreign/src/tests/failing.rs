@@ -157,6 +157,54 @@ fn counts_that_cannot_all_be_true_are_said() {
 }
 
 #[test]
+fn what_contradicts_itself_supports_nothing() {
+    let report = include_str!("samples/vegeta-report.json");
+    let found = read_text(report).unwrap();
+    assert!(!found.supports.is_empty(), "{found:?}");
+    let found = read_text(&report.replace("\"requests\":5000", "\"requests\":500000")).unwrap();
+    assert_eq!(found.supports, [""; 0]);
+}
+
+#[test]
+fn times_rise_from_the_least_one_over_the_percentiles_to_the_greatest() {
+    let of = |p50: f64, p95: f64, p99: f64, max: f64| {
+        let text = format!(
+            "{{\"metrics\": {{\"http_req_duration\": {{\"avg\": 5, \"min\": 1, \"med\": {p50}, \"max\": {max}, \
+             \"p(95)\": {p95}, \"p(99)\": {p99}}}, \"http_reqs\": {{\"count\": 5000, \"rate\": 100}}}}}}"
+        );
+        let found = read_text(&text).unwrap();
+        (texts(&found, Code::Contradiction).join("\n"), found.supports.is_empty())
+    };
+    assert_eq!(of(4.0, 20.0, 40.0, 41.0), (String::new(), false));
+    // As much as tools round.
+    assert_eq!(of(4.0, 20.0, 40.0, 39.0), (String::new(), false));
+    let changed = "; the file was changed, or its tool computes wrongly";
+    let falls = "its times contradict each other: the p95 is 40.0 ms, and the p99 1.50 ms";
+    assert_eq!(of(4.0, 40.0, 1.5, 41.0), (format!("{falls}{changed}"), true));
+    let above = "its times contradict each other: the p50 is 9.00 s, and the p95 20.0 ms";
+    assert_eq!(of(9_000.0, 20.0, 40.0, 41.0), (format!("{above}{changed}"), true));
+    let beyond =
+        "its times contradict each other: the p99 is 40.0 ms, and the greatest time 4.00 ms";
+    assert_eq!(of(3.0, 3.0, 40.0, 4.0), (format!("{beyond}{changed}"), true));
+}
+
+#[test]
+fn a_negative_count_is_refused() {
+    let k6 = "{\"metrics\": {\"http_req_duration\": {\"med\": 4}, \"http_reqs\": {\"count\": -5, \"rate\": 1}}}";
+    assert_eq!(
+        read_text(k6).unwrap_err(),
+        "the count of http_reqs is -5, and no count is negative"
+    );
+    let hey = include_str!("samples/hey.txt").replace("[200]\t6442", "[200]\t-6442");
+    assert_eq!(
+        read_text(&hey).unwrap_err(),
+        "it has -6442 responses of 200, and no count is negative"
+    );
+    let locust = "Type,Name,Request Count,Failure Count,Requests/s,50%\n,Aggregated,-7,0,1,5\n";
+    assert_eq!(read_text(locust).unwrap_err(), "line 2 has the count -7, and no count is negative");
+}
+
+#[test]
 fn the_times_of_wrk2_and_of_hey_are_as_many_as_they_say() {
     let found = read_text(include_str!("samples/wrk2.txt")).unwrap();
     let (requests, times) = (found.facts.requests.unwrap(), found.facts.count().unwrap());

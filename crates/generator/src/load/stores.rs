@@ -25,7 +25,7 @@ use crate::plan::question;
 use crate::secret;
 use crate::target::{self, Finding, Target};
 use crate::tls::Securing;
-use crate::ycsb::client::{Streams, has_twins, of_kv, of_redis};
+use crate::ycsb::client::{Streams, of_kv, of_redis, undividable};
 use crate::ycsb::token;
 
 #[cfg(test)]
@@ -174,10 +174,9 @@ fn target(arguments: &Load, secrets: &Secrets) -> anyhow::Result<(Target, Login)
         !is_kv || endpoints.len() == servers,
         "--source has several addresses, and each server of a key-value store gets one; name one"
     );
-    ensure!(
-        !is_kv || !has_twins(&endpoints),
-        "the URL names a server twice; the servers of a store divide the keys between them"
-    );
+    if let Some(why) = undividable(&endpoints).filter(|_| is_kv) {
+        bail!("the URL {why}");
+    }
     let Url { scheme, user_info, place, authority, target: path } =
         urls.into_iter().next().expect("a list has a first item");
     let Destination::Host(host, port) = place else { unreachable!("it was checked") };

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread;
 use std::time::Duration;
 
+pub use load::driver::kv::PATIENCE;
 use load::driver::kv::shared;
 use load::driver::resp::{self, Login, Resp};
 use load::measurement::{Failure, Plan, Pool, measure};
@@ -14,9 +15,10 @@ use load::pacing::{Offered, Pacing, Sharing};
 use load::shard::{Ended as LoadEnded, Limits};
 use load::{Driver, Outcome};
 use measure::pace::{Distribution, Shape, Think};
+use measure::quantity::counted;
 use measure::{Instant, Nanos, Rate};
 use net::{Endpoint, clock, cores};
-use wire::kv::Token;
+use wire::kv::{SLICES, Token};
 use ycsb::binding;
 use ycsb::drive::Ran;
 use ycsb::kv::{self, Keys, Kv};
@@ -55,9 +57,15 @@ pub enum Servers {
     },
 }
 
-/// Returns true if two of these are the same: servers divide the keys between them.
-pub fn has_twins(servers: &[Endpoint]) -> bool {
-    (1..servers.len()).any(|at| servers[..at].contains(&servers[at]))
+/// Returns why the keys cannot be divided between these servers of a key-value store.
+pub fn undividable<T: PartialEq>(servers: &[T]) -> Option<String> {
+    if usize::from(SLICES) < servers.len() {
+        let (count, most) = (counted(servers.len() as u64), counted(SLICES.into()));
+        return Some(format!("names {count} servers, and keys are divided between at most {most}"));
+    }
+    let has_twins = (1..servers.len()).any(|at| servers[..at].contains(&servers[at]));
+    let twins = "names a server twice; the servers divide the keys between them: name each once";
+    has_twins.then(|| twins.to_owned())
 }
 
 /// The operations of a client that have ended.
@@ -74,6 +82,8 @@ pub struct Done {
     pub retried: u64,
     /// The reason of a failure, beyond its status.
     pub why: Option<&'static str>,
+    /// True if the run was given up: no server could be reached for the time of [`PATIENCE`].
+    pub is_given_up: bool,
 }
 
 /// The time of a client that only a number of operations ends.
@@ -259,7 +269,7 @@ impl Client {
         let ends = Arc::new(Ends::default());
         let watcher = |shard: &Recorded| {
             let (start, into, ends) = (Instant(0), Arc::clone(shard), Arc::clone(&ends));
-            Recorder { start, into, ends }
+            Recorder { start, into, ends, stop }
         };
         let watchers = shards.iter().map(watcher).collect();
         let (over, is_over) = mpsc::channel::<()>();
@@ -285,14 +295,15 @@ impl Client {
             tell(state(run_time));
         }
         let is_overloaded = measurement.ended == LoadEnded::Overloaded;
-        let is_interrupted = measurement.partial;
+        let is_given_up = ends.is_given_up.load(Ordering::Relaxed);
+        let is_interrupted = measurement.partial && !is_given_up;
         let measurements = sum();
         let unfinished = ends.unfinished.load(Ordering::Relaxed);
         let late = Nanos(ends.late.load(Ordering::Relaxed));
         let retried = ends.retried.load(Ordering::Relaxed);
         let why = ends.why.get().copied();
         let ran = Ran { run_time, measurements, is_interrupted };
-        Ok(Done { ran, is_overloaded, unfinished, late, retried, why })
+        Ok(Done { ran, is_overloaded, unfinished, late, retried, why, is_given_up })
     }
 }
 
@@ -311,17 +322,36 @@ struct Ends {
     late: AtomicU64,
     retried: AtomicU64,
     why: OnceLock<&'static str>,
+    /// The time since which no server could be reached, in nanoseconds; 0 while one can.
+    unreached: AtomicU64,
+    is_given_up: AtomicBool,
+}
+
+impl Ends {
+    /// Notes that an operation has ended, and returns true if no server could be reached for too long.
+    fn is_hopeless(&self, outcome: Outcome, now: Instant) -> bool {
+        let since = self.unreached.load(Ordering::Relaxed);
+        match (outcome, since) {
+            (Outcome::Connect, 0) => self.unreached.store(now.0.max(1), Ordering::Relaxed),
+            (Outcome::Connect, since) => return Instant(since) + PATIENCE <= now,
+            (_, 0) => {}
+            _ => self.unreached.store(0, Ordering::Relaxed),
+        }
+        false
+    }
 }
 
 /// Records what becomes of each operation of a shard.
 #[derive(Debug)]
-struct Recorder {
+struct Recorder<'a> {
     start: Instant,
     into: Recorded,
     ends: Arc<Ends>,
+    /// Ends the run, as Ctrl-C does.
+    stop: &'a AtomicBool,
 }
 
-impl Observer for Recorder {
+impl Observer for Recorder<'_> {
     fn begin(&mut self, start: Instant, _window: Window) {
         self.start = start;
     }
@@ -364,6 +394,10 @@ impl Observer for Recorder {
         if !why.is_empty() {
             // The first one, as the user has to begin somewhere.
             let _ = self.ends.why.set(why);
+        }
+        if self.ends.is_hopeless(outcome, done) {
+            self.ends.is_given_up.store(true, Ordering::Relaxed);
+            self.stop.store(true, Ordering::Relaxed);
         }
         let Some(name) = binding::name(label) else { return };
         let mut measurements = lock(&self.into);

@@ -7,12 +7,12 @@
 use std::collections::VecDeque;
 
 use ::measure::Nanos;
-use net::Closed;
 use wire::kv::{
     Body, Checksums, Code, Completion, Decoder, Frame, Greeted, Hello, ReplyFixed, Status,
     Token as Secret, encode_hello, encode_request_fixed,
 };
 
+use super::parts::Verdict;
 use super::{
     Asked, Done, Driver, Fault, Label, Lost, Next, Node, Opening, Outcome, Redirect, Reports, Slot,
     Started, Step, Token,
@@ -55,7 +55,7 @@ pub trait KvWorkload {
 }
 
 /// The longest time for which a connection that broke is tried again before what it carried has failed.
-const PATIENCE: Nanos = Nanos::from_secs(10);
+pub const PATIENCE: Nanos = Nanos::from_secs(10);
 /// The reason of a batch that was not sent again.
 const NOT_RESUMED: &str = "the session of a broken connection was not resumed";
 /// The reason if the server has recovered the session from a checkpoint that is older than an answer.
@@ -269,11 +269,6 @@ impl<W: KvWorkload> Driver for Kv<W> {
     }
 
     fn closed(&mut self, _slot: Slot, lost: Lost, reports: &mut Reports) -> Result<(), Fault> {
-        let (outcome, why) = match lost {
-            Lost::By(Closed::WhileWriting) => (Outcome::Write, ""),
-            Lost::For(outcome, why) => (outcome, why),
-            Lost::By(_) | Lost::ByUs | Lost::TooLate(_) => (Outcome::Reset, ""),
-        };
         let is_broken = matches!(lost, Lost::By(_) | Lost::ByUs | Lost::For(Outcome::Connect, _));
         let Line { session, next, sent, kept, abandoned, .. } = std::mem::take(&mut self.line);
         self.line = Line { session, next, abandoned, ..Line::default() };
@@ -291,8 +286,7 @@ impl<W: KvWorkload> Driver for Kv<W> {
                     self.line.kept.push_back(Kept { asked: None, ..kept });
                 }
                 Some(Asked { token, .. }) => {
-                    let is_late = lost == Lost::TooLate(token);
-                    let outcome = if is_late { Outcome::Timeout } else { outcome };
+                    let Verdict { outcome, why } = Verdict::lost(lost, token);
                     reports.done.push(done(token, outcome, why));
                     self.give_back(kept.batch);
                 }
@@ -301,7 +295,10 @@ impl<W: KvWorkload> Driver for Kv<W> {
         if !is_broken {
             self.workload.disconnected();
             if !self.line.kept.is_empty() {
-                self.line.abandoned = Some(if why.is_empty() { NOT_RESUMED } else { why });
+                self.line.abandoned = Some(match lost {
+                    Lost::For(_, why) => why,
+                    _ => NOT_RESUMED,
+                });
             }
         }
         Ok(())

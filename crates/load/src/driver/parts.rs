@@ -1,6 +1,8 @@
 //! Requests of several parts, each with a reply of its own.
 
-use super::{Label, Outcome, Step, Token};
+use net::Closed;
+
+use super::{Label, Lost, Outcome, Step, Token};
 
 /// The outcome of one or more replies, with details of a failure.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -18,6 +20,24 @@ impl Verdict {
 
     pub fn check(why: &'static str) -> Verdict {
         Verdict { outcome: Outcome::Check, why }
+    }
+
+    /// The verdict on a request with this token that was sent, and whose connection was lost before its answer.
+    pub fn lost(lost: Lost, token: Token) -> Verdict {
+        let (outcome, why) = match lost {
+            Lost::TooLate(late) if late == token => (Outcome::Timeout, "no answer in time"),
+            Lost::TooLate(_) => (
+                Outcome::Reset,
+                "its connection was given up, as another request had no answer in time",
+            ),
+            Lost::By(Closed::WhileWriting) => {
+                (Outcome::Write, "the server closed the connection while a request was written")
+            }
+            Lost::By(_) => (Outcome::Reset, "the server closed the connection"),
+            Lost::ByUs => (Outcome::Reset, "its connection was given up"),
+            Lost::For(outcome, why) => (outcome, why),
+        };
+        Verdict { outcome, why }
     }
 
     /// The first of the two that is not ok.

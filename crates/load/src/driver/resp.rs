@@ -7,7 +7,6 @@
 use std::collections::VecDeque;
 
 use ::measure::Nanos;
-use net::Closed;
 use wire::resp::{Commands, Decoder, Value, decimal, known_word};
 
 use super::parts::{Steps, Verdict};
@@ -17,6 +16,9 @@ use super::{
 
 #[cfg(test)]
 mod tests;
+
+/// The reason of a connection on which the server wants a password.
+pub const WANTS_PASSWORD: &str = "the server wants a password (NOAUTH)";
 
 /// The source of requests, and the judge of their replies.
 pub trait RespWorkload {
@@ -102,16 +104,38 @@ impl std::fmt::Debug for Login {
 
 impl Login {
     fn write(&self, commands: &mut Commands<'_>) {
-        if let Some(password) = &self.password {
-            commands.begin(b"AUTH", 2 + usize::from(self.user.is_some()));
-            if let Some(user) = &self.user {
-                commands.word(user.as_bytes());
-            }
-            commands.word(password.as_bytes());
+        match &self.password {
+            // A server that wants a password says so to a short command; after a long one it only closes the
+            // connection.
+            None => commands.begin(b"PING", 1),
+            Some(password) => self.prove(password, commands),
         }
         if self.database != 0 {
             commands.begin(b"SELECT", 2);
             commands.word(decimal(self.database.into(), &mut [0; 20]));
+        }
+    }
+
+    fn prove(&self, password: &str, commands: &mut Commands<'_>) {
+        commands.begin(b"AUTH", 2 + usize::from(self.user.is_some()));
+        if let Some(user) = &self.user {
+            commands.word(user.as_bytes());
+        }
+        commands.word(password.as_bytes());
+    }
+
+    /// Explains the error that answers the login; `None` if requests may be answered all the same. `left` is
+    /// the number of replies that are still to come, with this one.
+    fn refused(&self, word: &'static str, left: u32) -> Option<&'static str> {
+        let is_ping = self.password.is_none() && left == 1 + u32::from(self.database != 0);
+        match word {
+            "NOAUTH" => Some(WANTS_PASSWORD),
+            "LOADING" => Some("the server still loads its data (LOADING)"),
+            // A user may be permitted to do what the requests need, and no PING.
+            _ if is_ping => None,
+            "WRONGPASS" => Some("the server refuses the password (WRONGPASS)"),
+            "NOPERM" => Some("the server does not permit this user to do so (NOPERM)"),
+            _ => Some("the server refuses AUTH or SELECT"),
         }
     }
 }
@@ -206,9 +230,8 @@ impl<W: RespWorkload> Driver for Resp<W> {
     fn opened(&mut self, slot: Slot, _opening: Opening<'_>, reports: &mut Reports) -> Next {
         let mut commands = Commands::new(&mut reports.wire);
         self.terms.login.write(&mut commands);
-        let greeting = commands.count();
-        self.lines[slot.0 as usize].greeting = greeting;
-        if greeting == 0 { Next::Continue } else { Next::Greeting(None) }
+        self.lines[slot.0 as usize].greeting = commands.count();
+        Next::Greeting(None)
     }
 
     fn start(&mut self, slot: Slot, asked: Asked, reports: &mut Reports) -> Result<Started, Fault> {
@@ -238,7 +261,7 @@ impl<W: RespWorkload> Driver for Resp<W> {
     }
 
     fn receive(&mut self, slot: Slot, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault> {
-        let Resp { workload, lines, returned, .. } = self;
+        let Resp { workload, terms, lines, returned } = self;
         let Line { decoder, greeting, sent } = &mut lines[slot.0 as usize];
         let mut next = if *greeting == 0 { Next::Continue } else { Next::Greeting(None) };
         let mut rest = bytes;
@@ -249,8 +272,10 @@ impl<W: RespWorkload> Driver for Resp<W> {
                 Err(malformed) => return Ok(Next::Fail(Outcome::Malformed, malformed.as_str())),
             };
             if 0 < *greeting {
-                if let Value::Error(error) = reply {
-                    return Ok(Next::Fail(Outcome::Connect, refused(known_word(error))));
+                if let Value::Error(error) = reply
+                    && let Some(why) = terms.login.refused(known_word(error), *greeting)
+                {
+                    return Ok(Next::Fail(Outcome::Connect, why));
                 }
                 *greeting -= 1;
                 next = if *greeting == 0 { Next::Ready(None) } else { next };
@@ -294,13 +319,10 @@ impl<W: RespWorkload> Driver for Resp<W> {
         let line = &mut lines[slot.0 as usize];
         (line.decoder, line.greeting) = (Decoder::default(), 0);
         for sent in line.sent.drain(..) {
-            let (outcome, why) = match lost {
-                Lost::TooLate(late) if late == sent.token => (Outcome::Timeout, ""),
-                Lost::By(Closed::WhileWriting) => (Outcome::Write, ""),
-                Lost::For(outcome, why) => (outcome, why),
-                Lost::By(_) | Lost::ByUs | Lost::TooLate(_) => (Outcome::Reset, ""),
-            };
-            end(workload, sent, Verdict { outcome, why }, returned, reports);
+            // A server that closes a connection says why in the reply before.
+            let said = sent.before.or_else(sent.part);
+            let verdict = said.or_else(Verdict::lost(lost, sent.token));
+            end(workload, sent, verdict, returned, reports);
         }
         Ok(())
     }
@@ -322,17 +344,6 @@ impl<W: RespWorkload> Driver for Resp<W> {
         let is_drained = self.returned.is_empty();
         let is_over = self.workload.has_ended() && is_drained;
         is_over && self.lines.iter().all(|line| line.sent.is_empty())
-    }
-}
-
-/// Explains the first word of the error that answers a login.
-fn refused(word: &'static str) -> &'static str {
-    match word {
-        "WRONGPASS" => "the server refuses the password (WRONGPASS)",
-        "NOAUTH" => "the server wants a password (NOAUTH)",
-        "NOPERM" => "the server does not permit this user to do so (NOPERM)",
-        "LOADING" => "the server still loads its data (LOADING)",
-        _ => "the server refuses AUTH or SELECT",
     }
 }
 

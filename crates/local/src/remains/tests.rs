@@ -70,10 +70,15 @@ fn leftovers_of_a_dead_runner_are_removed_and_those_of_a_living_one_are_not() {
 
     let Remains { removed, staying } = remove(&host);
     assert_eq!(staying, [""; 0]);
-    assert_eq!(removed, [Removed { pid, processes: 1, cgroups: 2, folders: 1 }]);
+    let groups = vec![cgroups.join(format!("cpu/{GROUP}{run}"))];
+    let (group, killed) = (groups[0].display().to_string(), process.id() as i32);
+    let expected =
+        Removed { pid, processes: vec![killed], cgroups: 2, groups, folder: Some(left.clone()) };
+    assert_eq!(removed, [expected]);
     let text = format!(
-        "a run (pid {pid}) ended without cleaning up: removed 1 process and 2 cgroups and 1 temporary \
-         folder"
+        "a run (pid {pid}) ended without cleaning up: removed 1 process ({killed}) and 2 cgroups ({group}) and 1 \
+         temporary folder ({})",
+        left.display()
     );
     assert_eq!(removed[0].to_string(), text);
     assert!(!process.wait().unwrap().success());
@@ -105,7 +110,10 @@ fn a_child_that_hides_its_environment_is_found_by_its_process_group() {
 
     let Remains { removed, staying } = remove(&host);
     assert_eq!(staying, [""; 0]);
-    assert_eq!(removed, [Removed { pid: run.pid, processes: 1, cgroups: 0, folders: 1 }]);
+    let [Removed { processes, cgroups: 0, folder: Some(_), .. }] = &removed[..] else {
+        panic!("{removed:?}");
+    };
+    assert_eq!(processes.len(), 1);
     let stat = || fs::read_to_string(format!("/proc/{}/stat", child.trim())).unwrap_or_default();
     while !stat().is_empty() && !stat().contains(") Z ") {
         thread::yield_now();

@@ -139,3 +139,14 @@ fn what_nobody_reads_is_warned_about_once() {
 fn the_table_is_sorted_and_has_each_property_once() {
     assert!(CORE.is_sorted_by(|a, b| a.0 < b.0), "{CORE:?}");
 }
+
+#[test]
+fn a_property_of_a_binding_that_is_wrong_has_its_place_too() {
+    let mut properties = Properties::default();
+    let why = "names a server twice";
+    let unset = properties.wrong("kv.servers", why);
+    assert_eq!(unset.0, "the property `kv.servers` names a server twice");
+    properties.set("kv.servers", "a,a", Place::Argument("-p kv.servers=a,a".into()));
+    let set = properties.wrong("kv.servers", why);
+    assert_eq!(set.0, "-p kv.servers=a,a: the property `kv.servers` names a server twice");
+}

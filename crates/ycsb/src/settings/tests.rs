@@ -31,6 +31,19 @@ fn threads_above_the_operations_are_reduced_with_a_warning() {
 }
 
 #[test]
+fn an_empty_share_is_a_warning_of_its_own() {
+    let mut properties = Properties::default();
+    let text = "workload=site.ycsb.workloads.CoreWorkload\nrecordcount=5\nthreadcount=8";
+    properties.read("x", text.as_bytes()).unwrap();
+    let client = Part { number: 0, of: 100 };
+    let workload = Workload::new(&properties, client, |_| unreachable!()).unwrap();
+    let settings = Settings::new(&properties, Phase::Load, &workload).unwrap();
+    let why = "5 records are divided between 100 clients, and the share of this one is empty: it inserts nothing";
+    assert_eq!((settings.operations, settings.threads), (Some(0), 1));
+    assert_eq!(settings.warnings, [why]);
+}
+
+#[test]
 fn the_command_says_the_phase() {
     let warnings = |phase, text: &str| settings(phase, text).unwrap().warnings;
     assert_eq!(

@@ -16,7 +16,7 @@ fn each_argument_that_is_written_exists_and_is_a_path() {
     for (command, written) in WRITTEN {
         let of_ycsb = || program.find_subcommand("ycsb")?.find_subcommand(command);
         let found = program.find_subcommand(command).or_else(of_ycsb).unwrap();
-        for id in written {
+        for (id, _) in written {
             let argument = found.get_arguments().find(|it| it.get_id() == id).unwrap();
             assert!(is_file(command, argument), "{command} {id}");
         }
@@ -32,7 +32,10 @@ fn each_option_whose_help_speaks_of_writing_is_among_those_that_write() {
             let writes = ["Write ", "Print ", "Note "].iter().any(|begin| help.starts_with(begin))
                 || ["to write", "write it"].iter().any(|part| help.contains(part));
             let (name, id) = (command.get_name(), argument.get_id());
-            assert!(!writes || is_written(name, argument), "`{name}` writes {id}: {help}");
+            assert!(
+                !writes || super::written(name, argument).is_some(),
+                "`{name}` writes {id}: {help}"
+            );
         }
         command.get_subcommands().for_each(check);
     }
@@ -86,4 +89,32 @@ fn different_files_and_standard_output_are_accepted() {
     }
     assert_eq!(refused(&["report", &a]), None);
     assert_eq!(refused(&["init", "http://h/x.jsonl", "--out", "x.yaml"]), None);
+}
+
+#[test]
+fn no_other_file_of_the_user_is_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (hey, other) = (path("hey.txt"), path("precious.sh"));
+    let page = path("hey.txt.html");
+    for file in [&hey, &other, &page] {
+        fs::write(file, "echo mine").unwrap();
+    }
+    let url = "http://h/";
+    let json = format!("--json={other}");
+    let cases: [&[&str]; 9] = [
+        &["report", &hey, "--out", &other],
+        &["report", &hey],
+        &["load", url, "--closed", "--report", &other],
+        &["load", url, "--closed", &json],
+        &["load", url, "--closed", "--csv", &other],
+        &["load", url, "--closed", "--hlog", &other],
+        &["load", url, "--closed", "--samples", &other],
+        &["merge", &hey, &json],
+        &["ycsb", "convert", &hey, &other],
+    ];
+    for words in cases {
+        let why = refused(words).unwrap_or_else(|| panic!("{words:?} is accepted"));
+        assert!(why.ends_with("; remove it, or choose another name"), "{why}");
+    }
 }

@@ -43,7 +43,9 @@ pub(crate) fn compare(
     metrics: &[Wanted],
     margin: Option<f64>,
 ) -> Result<Found, Failure> {
-    let (of_a, of_b) = (super::read(a, says)?, super::read(b, says)?);
+    // Together: no file may be on both sides.
+    let mut of_a = super::read(&[a, b].concat(), says)?;
+    let of_b = of_a.split_off(a.len());
     compared([&of_a, &of_b], metrics, margin.unwrap_or(comparison::MARGIN))
 }
 
@@ -155,6 +157,13 @@ fn is_sound(file: &Foreign, wanted: &Wanted) -> bool {
 
 /// Returns the reason why the figures of a metric are not compared.
 fn refusal(arms: [&[Foreign]; 2], wanted: &Wanted) -> Option<String> {
+    let all: Vec<&Foreign> = arms.into_iter().flatten().collect();
+    let void = |file: &&Foreign| file.limits.iter().any(|limit| limit.code == Code::Contradiction);
+    let void: Vec<&Foreign> = all.iter().copied().filter(void).collect();
+    if !void.is_empty() {
+        let why = "its figures contradict each other, so nothing follows from them";
+        return Some(of_files(&void, all.len(), true, why));
+    }
     let are_failing =
         |(_, arm): &(&str, &[Foreign])| !arm.iter().any(|file| is_sound(file, wanted));
     let failing = [("A", arms[0]), ("B", arms[1])].into_iter().filter(are_failing);
@@ -166,7 +175,6 @@ fn refusal(arms: [&[Foreign]; 2], wanted: &Wanted) -> Option<String> {
             failing.join(" and ")
         ));
     }
-    let all: Vec<&Foreign> = arms.into_iter().flatten().collect();
     let weak = all.iter().filter(|file| is_sound(file, wanted) && is_weak(file, wanted));
     let weak: Vec<&Foreign> = weak.copied().collect();
     let first = weak.first()?;

@@ -23,7 +23,7 @@ fn hey_with(factor: f64, requests: u32, failed: u32) -> String {
     for number in 0..requests {
         let status = if number < failed { 500 } else { 200 };
         let time = 0.005 * factor * (1.0 + f64::from(number % 50) / 10.0);
-        let _ = writeln!(text, "{time:.4},0.0000,{status},{:.4}", f64::from(number) / 100.0);
+        let _ = writeln!(text, "{time:.4},{factor:.6},{status},{:.4}", f64::from(number) / 100.0);
     }
     text
 }
@@ -121,7 +121,7 @@ fn what_cannot_be_read_is_an_error_with_the_name_of_the_file() {
 fn files_of_the_same_are_analysed_as_trials() {
     let folder = TempDir::new().unwrap();
     let name = |number: usize| format!("{number}.csv");
-    let paths: Vec<PathBuf> = [1.0, 1.02, 0.99, 1.01, 1.0]
+    let paths: Vec<PathBuf> = [1.0, 1.02, 0.99, 1.01, 1.005]
         .iter()
         .enumerate()
         .map(|(number, factor)| write(&folder, &name(number), &hey(*factor)))
@@ -317,7 +317,8 @@ fn what_does_not_mean_the_same_is_not_compared() {
     expect!["p99 cannot be compared: times count from sending in a.csv and from the intended start in b.txt"].assert_eq(&plain(&folder, &refused));
     let refused = error(compare::compare(both(), &says, &[Metric::P90.into()], None));
     assert!(refused.contains("b.txt has no p90; name a figure that all files have"), "{refused}");
-    let same = [std::slice::from_ref(&a), std::slice::from_ref(&a)];
+    let again = write(&folder, "again.csv", &hey(1.01));
+    let same = [std::slice::from_ref(&a), std::slice::from_ref(&again)];
     let found =
         compare::compare(same, &says, &[Metric::P95.into(), Metric::P75.into()], None).unwrap();
     assert_eq!(found.comparison.metrics.len(), 2, "any percentile that all files have");
@@ -453,7 +454,8 @@ fn the_label_that_became_slower_is_seen() {
             let at = 1_764_000_000_000 + n;
             text += &format!("{at},{ms},items,true\n{at},{login},login,true\n");
         }
-        text += "1764000000000,5,rare,true\n";
+        // No two files are copies.
+        text += &format!("1764000000{:03},5,rare,true\n", (slower * 1e3).round() as u64 % 1_000);
         write(&folder, name, &text)
     };
     let arm = |name: &str, slower: f64| -> Vec<PathBuf> {
@@ -487,4 +489,48 @@ fn the_label_that_became_slower_is_seen() {
     expect![[r#"
         a-0.jtl has no nothing.p99; name a figure that all files have by --metrics
           rare: p99 undecided: all 12 files, such as a-0.jtl: too few requests: 0 of 1 lie beyond its rare.p99, and at least 10 are needed (1,000 requests)"#]].assert_eq(&plain(&folder, &refused.join("\n")));
+}
+
+#[test]
+fn a_file_counts_once_under_whatever_name_and_so_does_its_copy() {
+    let folder = TempDir::new().unwrap();
+    let [a, other, copy] = [("a.csv", 1.0), ("other.csv", 1.1), ("copy.csv", 1.0)]
+        .map(|(name, factor)| write(&folder, name, &hey(factor)));
+    let [soft, hard] = ["soft.csv", "hard.csv"].map(|name| folder.path().join(name));
+    std::os::unix::fs::symlink(&a, &soft).unwrap();
+    fs::hard_link(&a, &hard).unwrap();
+    let round = folder.path().join(".").join("a.csv");
+    let says = Says::default();
+    let refused = |files: &[&PathBuf]| {
+        let files: Vec<PathBuf> = files.iter().map(|file| (*file).clone()).collect();
+        plain(&folder, &error(read(&files, &says)))
+    };
+    assert_eq!(
+        refused(&[&a, &other, &a]),
+        "a.csv is named twice; a file counts once: name it once"
+    );
+    let same = "are the same file, which counts once; name one of them";
+    assert_eq!(refused(&[&a, &soft]), format!("a.csv and soft.csv {same}"));
+    assert_eq!(refused(&[&other, &hard, &a]), format!("hard.csv and a.csv {same}"));
+    assert!(refused(&[&a, &round]).ends_with("name it once"));
+    assert_eq!(
+        refused(&[&a, &copy]),
+        "a.csv and copy.csv have the same contents: a copy is no further measurement; name one of them"
+    );
+    // Also on both sides of a comparison.
+    let compared = compare::compare([std::slice::from_ref(&a), &[copy]], &says, &[], None);
+    assert!(error(compared).contains("have the same contents"));
+    assert!(read(&[a, other], &says).is_ok());
+}
+
+#[test]
+fn contradictory_figures_decide_nothing() {
+    let folder = TempDir::new().unwrap();
+    let more = WRK2.replace("99.000%    3.10ms", "99.000%    0.10ms");
+    let a = [write(&folder, "a.txt", WRK2)];
+    let b = [write(&folder, "b.txt", &more)];
+    let found = compare::compare([&a, &b], &Says::default(), &[], None).unwrap();
+    assert_eq!(found.comparison.verdict, Verdict::Undecided);
+    let text = plain(&folder, &text_of_comparison(&found.comparison));
+    assert!(text.contains("b.txt: its figures contradict each other"), "{text}");
 }

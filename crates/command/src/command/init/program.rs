@@ -40,6 +40,10 @@ pub(super) fn draft(
     let seen = running(&made.resolved, |url| {
         let url = format!("{}{path}", url.trim_end_matches('/'));
         ask(arguments, &url, probe::REQUESTS)
+    });
+    let seen = seen.map_err(|failure| match elsewhere(regular::folder_of(out)) {
+        Some(line) => failure.with(&line),
+        None => failure,
     })?;
     let mut draft = experiment(arguments, Service::Started(service), Some(&seen))?;
     let words = &mut draft.asked.words;
@@ -60,6 +64,18 @@ pub(super) fn draft(
         words.head.insert(0, format!("Written by `benchwright init` for the program `{command}`."));
     }
     Ok(draft)
+}
+
+/// Says where the program ran, if that is not where the user is.
+fn elsewhere(folder: &Path) -> Option<String> {
+    let (here, there) = (Path::new(".").canonicalize().ok()?, folder.canonicalize().ok()?);
+    (here != there).then(|| {
+        format!(
+            "the command ran in {}, the folder of --out, as the experiment will run it: write its paths from there, or \
+             whole ones",
+            there.display()
+        )
+    })
 }
 
 /// Returns the first target without a placeholder or a reference.

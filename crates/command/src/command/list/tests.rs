@@ -46,6 +46,9 @@ fn each_run_is_a_paragraph() {
     "#]]
     .assert_eq(&text(&listing(vec![run(), open], 7)));
     assert_eq!(text(&listing(Vec::new(), 0)), "no results in results\n");
+    let skipped = Skipped { directory: "results/new".to_owned(), why: "version 99".to_owned() };
+    let newer = Listing { skipped: vec![skipped], ..listing(Vec::new(), 0) };
+    assert_eq!(text(&newer), "no results that can be read in results\n");
 }
 
 #[test]

@@ -19,6 +19,23 @@ fn each_shell_completes_every_command_and_option() {
 }
 
 #[test]
+fn an_option_of_words_offers_these_and_no_files() {
+    let script = script(&Completions { shell: Shell::Bash }, Cli::command());
+    let offered = |option: &str| {
+        let mut lines = script.lines().skip_while(|line| line.trim() != format!("{option})"));
+        lines.nth(1).unwrap().trim().to_owned()
+    };
+    for (option, expected) in [
+        ("--io", "COMPREPLY=($(compgen -W \"auto epoll uring\" -- \"${cur}\"))"),
+        ("--as", "COMPREPLY=($(compgen -W \"openapi har log\" -- \"${cur}\"))"),
+        ("--rate", "COMPREPLY=(\"${cur}\")"),
+    ] {
+        assert_eq!(offered(option), expected, "{option}");
+    }
+    assert!(script.contains("compgen -f"), "files are offered where they belong");
+}
+
+#[test]
 fn each_command_has_a_page_with_its_options() {
     let folder = tempfile::tempdir().unwrap();
     let directory = folder.path().join("man1");

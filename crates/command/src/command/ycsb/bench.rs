@@ -1,16 +1,16 @@
 //! `benchwright ycsb bench`: the client of the key-value store, with the flags and the log of the original's
 //! script.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use clap::{Args, ValueEnum};
-use generator::ycsb::client::has_twins;
+use generator::ycsb::client::undividable;
 use generator::ycsb::{Bench as Load, Figures, NotMeasured, unusable};
 use measure::quantity::{Bytes, whole_count};
 use measure::{Nanos, quantity};
-use net::{Endpoint, cores, process};
+use net::{cores, process};
 use serde_json::{Value, json};
 use wire::kv::Token;
 use ycsb::bench::{Keys, Mix};
@@ -136,13 +136,13 @@ fn count(text: &str) -> Result<u64, String> {
 }
 
 fn batch(text: &str) -> Result<Bytes, String> {
-    let size: Bytes = text
-        .parse()
-        .map_err(|_| format!("`{text}` is not a valid size of a batch; write 32KiB"))?;
-    match (64..=2 << 20).contains(&size.0) {
-        true => Ok(size),
-        false => Err(format!("`{text}` is not a valid size of a batch; write 64B to 2MiB")),
-    }
+    let is_bare = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let remedy = match text.parse::<Bytes>() {
+        Ok(size) if (64..=2 << 20).contains(&size.0) => return Ok(size),
+        Err(_) if is_bare => &format!("its unit is missing: write for example {text}B"),
+        _ => "write 64B to 2MiB",
+    };
+    Err(format!("`{text}` is not a valid size of a batch; {remedy}"))
 }
 
 pub(crate) fn bench(arguments: &Bench) -> Result<Exit, Failure> {
@@ -210,12 +210,10 @@ impl Bench {
     }
 
     fn check_servers(&self) -> Result<(), Failure> {
-        let servers: Vec<Endpoint> = self.servers.iter().map(|server| server.0.into()).collect();
-        match has_twins(&servers) {
-            true => Err(Failure::question(
-                "--servers names a server twice; the servers divide the keys between them: name each once",
-            )),
-            false => Ok(()),
+        let servers: Vec<SocketAddr> = self.servers.iter().map(|server| server.0).collect();
+        match undividable(&servers) {
+            Some(why) => Err(Failure::question(format!("--servers {why}"))),
+            None => Ok(()),
         }
     }
 

@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use console::files::{self, Named};
+use console::files::{self, Kind, Named};
 use console::output::{self as printed, Failure, Stream};
 use measure::Quantile;
 use results::times;
@@ -42,17 +42,23 @@ fn histogram_file(prefix: &str, name: &str) -> PathBuf {
 
 /// Returns the files that a run writes. Which histograms there are is known only at its end.
 fn written_by(output: &ycsb::export::Output, has_raw: bool) -> Vec<Named> {
-    let named = |name: &str, path: PathBuf| Named::written(format!("the property {name},"), path);
-    let file = output.file.iter().map(|file| named("exportfile", file.into()));
+    let named = |name: &str, path: PathBuf, kind: Kind| {
+        Named::written(format!("the property {name},"), path, kind)
+    };
+    let file = output.file.iter().map(|file| named("exportfile", file.into(), Kind::Ycsb));
     let raw = output.raw_file.iter().filter(|_| has_raw);
-    let raw = raw.map(|file| named("measurement.raw.output_file", file.into()));
+    let raw = raw.map(|file| named("measurement.raw.output_file", file.into(), Kind::Kept));
     let histograms = output.hdr_prefix.iter().flat_map(|prefix| {
         Name::ALL.into_iter().flat_map(move |name| {
             let forms = ["", "Hdr", "Intended-", "HdrIntended-", "Intended-Hdr"];
             forms.into_iter().flat_map(move |form| {
                 ["", "-FAILED"].map(|end| {
                     let name = format!("{form}{}{end}", name.text());
-                    named("hdrhistogram.output.path", histogram_file(prefix, &name))
+                    named(
+                        "hdrhistogram.output.path",
+                        histogram_file(prefix, &name),
+                        Kind::Histograms,
+                    )
                 })
             })
         })

@@ -45,7 +45,7 @@ With a target, `[Intended-READ]` has the times from the intended start of each o
 waits for slow answers hides; `[READ]` has those from its sending. Without one they are the same.
 
 The result is on stdout or in the file of the property exportfile, everything else on stderr. Exit codes: 0 done, \
-1 operations failed, 2 wrong arguments or properties, 3 a server cannot be reached or the target is too high, 130 interrupted.";
+1 operations failed, 2 wrong arguments or properties, 3 no server can be reached or the target is too high, 130 interrupted.";
 
 #[derive(Args, Debug)]
 pub(super) struct Run {
@@ -155,13 +155,14 @@ pub(super) fn run(phase: Phase, arguments: &Run) -> Result<Exit, Failure> {
     let done = match binding {
         Binding::Basic => {
             let ran = basic(&prepared, &stop)?;
-            let late = Nanos::ZERO;
-            Done { ran, is_overloaded: false, unfinished: 0, late, retried: 0, why: None }
+            let (late, retried, why) = (Nanos::ZERO, 0, None);
+            let (is_overloaded, is_given_up) = (false, false);
+            Done { ran, is_overloaded, unfinished: 0, late, retried, why, is_given_up }
         }
         Binding::Kv => servers::kv(&prepared, &stop)?,
         Binding::Redis => servers::redis(&prepared, &stop)?,
     };
-    let Done { ran, is_overloaded, retried, .. } = done;
+    let Done { ran, is_overloaded, retried, is_given_up, .. } = done;
     let names = Names { phase, binding: binding.name() };
     let is_document = arguments.json;
     output.write(
@@ -171,6 +172,7 @@ pub(super) fn run(phase: Phase, arguments: &Run) -> Result<Exit, Failure> {
     )?;
     Ok(match () {
         () if ran.is_interrupted => Exit::Interrupted,
+        () if is_given_up => Exit::NoAnswer,
         () if retried < ran.measurements.failed() => Exit::No,
         () if is_overloaded => Exit::NoAnswer,
         () => Exit::Answered,

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use console::output::{self as printed, Exit, Failure};
-use generator::ycsb::client::{self, Client, Done, Servers};
+use generator::ycsb::client::{self, Client, Done, PATIENCE, Servers, undividable};
 use generator::ycsb::{NotMeasured, token, unusable};
-use load::driver::resp::Login;
+use load::driver::resp::{Login, WANTS_PASSWORD};
+use load::shard::Unopened;
 use measure::Nanos;
 use measure::quantity::counted;
 use net::Endpoint;
@@ -17,6 +18,9 @@ use ycsb::settings::Settings;
 use ycsb::{kv, redis};
 
 use super::run::{Prepared, teller};
+
+#[cfg(test)]
+mod tests;
 
 /// The longest time of an operation of the key-value store.
 const TIMEOUT: Nanos = Nanos::from_secs(10);
@@ -31,10 +35,8 @@ pub(super) fn redis(prepared: &Prepared, stop: &AtomicBool) -> Result<Done, Fail
     let login = Login { user: None, password, database: 0 };
     let place = format!("{host}:{port}");
     let servers = Servers::Redis { server, login };
-    let remedy = format!(
-        "start Redis there, or correct redis.host, redis.port and redis.password ({place})"
-    );
-    run(prepared, servers, timeout, &remedy, stop)
+    let remedy = "start Redis there, or correct redis.host, redis.port and redis.password";
+    run(prepared, (servers, &[place]), timeout, remedy, stop)
 }
 
 /// Sends the operations to key-value servers.
@@ -42,15 +44,19 @@ pub(super) fn kv(prepared: &Prepared, stop: &AtomicBool) -> Result<Done, Failure
     let Prepared { properties, workload, settings, .. } = prepared;
     let form = kv::Settings::of(properties, workload).map_err(Failure::question)?;
     let places = kv::servers(properties).map_err(Failure::question)?;
+    let refuse = |why: &str| Failure::question(properties.wrong("kv.servers", why));
+    // Before thousands of names are looked up.
+    if let Some(why) = undividable(&places) {
+        return Err(refuse(&why));
+    }
     let servers = places.iter().map(|place| {
         let wrong = |why| Failure::question(format!("kv.servers: `{place}`: {why}"));
         let (host, port) = host_and_port(place).map_err(wrong)?;
         endpoint("kv.servers", host, port.unwrap_or(Scheme::Kv.port()))
     });
     let servers = servers.collect::<Result<Vec<_>, _>>()?;
-    if client::has_twins(&servers) {
-        let why = "names a server twice; the servers divide the keys between them";
-        return Err(Failure::question(properties.wrong("kv.servers", why)));
+    if let Some(why) = undividable(&servers) {
+        return Err(refuse(&why));
     }
     let file = kv::token_file(properties);
     let token = file.map(|file| token::read("kv.tokenfile", Path::new(&file)));
@@ -60,11 +66,8 @@ pub(super) fn kv(prepared: &Prepared, stop: &AtomicBool) -> Result<Done, Failure
         let why = format!("is over {MOST_THREADS}, the most of this binding; use several --client");
         return Err(Failure::question(properties.wrong("threadcount", &why)));
     }
-    let remedy = format!(
-        "start it with `benchwright kv serve`, or correct kv.servers ({})",
-        places.join(", ")
-    );
-    run(prepared, servers, TIMEOUT, &remedy, stop)
+    let remedy = "start it with `benchwright kv serve`, or correct kv.servers";
+    run(prepared, (servers, &places), TIMEOUT, remedy, stop)
 }
 
 /// Finds the address of a host.
@@ -80,9 +83,10 @@ fn endpoint(property: &str, host: &str, port: u16) -> Result<Endpoint, Failure> 
     )))
 }
 
+/// Sends the operations to servers, which are at these places.
 fn run(
     prepared: &Prepared,
-    servers: Servers,
+    (servers, places): (Servers, &[String]),
     timeout: Nanos,
     remedy: &str,
     stop: &AtomicBool,
@@ -98,7 +102,7 @@ fn run(
         seed: arguments.seed,
     };
     let done = client::run(&client, stop, &mut teller(settings));
-    let done = done.map_err(|why| explain(&why, remedy))?;
+    let done = done.map_err(|why| explain(&why, places, remedy))?;
     if let Some(why) = done.why {
         printed::error(&format!("warning: the first failure that has a reason: {why}"));
     }
@@ -106,6 +110,12 @@ fn run(
     let is_late = has_target && !done.ran.is_interrupted && Nanos::ZERO < done.late;
     let unfinished = counted(done.unfinished);
     match () {
+        () if done.is_given_up => printed::error(&format!(
+            "error: the run ended early: {} could not be reached for {}, and the result is that of the time until then\n  \
+             start it, and run again",
+            named(places),
+            PATIENCE.in_words()
+        )),
         () if done.is_overloaded => printed::error(
             "warning: the run ended early: a million operations waited for their turn; use a lower target, \
              or more threads",
@@ -123,11 +133,31 @@ fn run(
     Ok(Done { is_overloaded: done.is_overloaded || is_late, ..done })
 }
 
-fn explain(why: &NotMeasured, remedy: &str) -> Failure {
+/// Names the servers, the first ones of many.
+fn named(places: &[String]) -> String {
+    const MOST: usize = 4;
+    match places {
+        [one] => format!("the server {one}"),
+        _ if places.len() <= MOST => format!("the servers {}", places.join(", ")),
+        _ => {
+            let (first, others) = places.split_at(MOST - 1);
+            let others = counted(others.len() as u64);
+            format!("the servers {} and {others} more", first.join(", "))
+        }
+    }
+}
+
+fn explain(why: &NotMeasured, places: &[String], remedy: &str) -> Failure {
     match why {
         NotMeasured::Unreachable { why, .. } => {
-            let why = unusable(why.as_ref(), "-p kv.tokenfile=FILE");
-            Failure::no_answer(format!("a server cannot be used: {why}\n  {remedy}"))
+            let why = match why {
+                Some(Unopened::Unprepared(WANTS_PASSWORD)) => {
+                    "it wants a password; give it with -p redis.password=…, or in a file with -P"
+                        .to_owned()
+                }
+                _ => unusable(why.as_ref(), "-p kv.tokenfile=FILE"),
+            };
+            Failure::no_answer(format!("{} cannot be used: {why}\n  {remedy}", named(places)))
         }
         NotMeasured::Fault(fault) => Failure::no_answer(fault),
         NotMeasured::Machine(problem) => Failure::no_answer(problem),

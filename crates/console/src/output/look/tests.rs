@@ -67,3 +67,9 @@ fn the_word_that_begins_a_sentence_has_the_colour() {
         ]
     );
 }
+
+#[test]
+fn a_terminal_that_only_prints_lines_gets_no_line_that_is_overwritten() {
+    assert!(can_move(Some("xterm".into())));
+    assert!(![None, Some("".into()), Some("dumb".into())].into_iter().any(can_move));
+}

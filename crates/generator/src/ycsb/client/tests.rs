@@ -53,11 +53,19 @@ fn client(properties: &Properties, phase: Phase) -> Client {
 
 /// Runs a client on virtual time, and returns its measurements and the store.
 fn run(client: &Client, store: Store) -> (Measurements, Store) {
+    let (measurements, store, _) = run_to_its_end(client, store);
+    (measurements, store)
+}
+
+/// Also returns the end of a run that was given up.
+fn run_to_its_end(client: &Client, store: Store) -> (Measurements, Store, Option<Instant>) {
     let plan = client.plan();
     let stop = AtomicBool::new(false);
     let new = Measurements::new(client.settings.terms.clone());
     let into = Arc::new(Mutex::new(new));
-    let recorder = Recorder { start: START, into: Arc::clone(&into), ends: Arc::default() };
+    let ends = Arc::new(Ends::default());
+    let (start, of_recorder) = (START, Arc::clone(&ends));
+    let recorder = Recorder { start, into: Arc::clone(&into), ends: of_recorder, stop: &stop };
     let store = Rc::new(RefCell::new(store));
     let world = Simulation::new(Served(Rc::clone(&store)));
     let mut shard = Shard::new(world, recorder, plan.limits, [&stop, &stop]);
@@ -79,12 +87,13 @@ fn run(client: &Client, store: Store) -> (Measurements, Store) {
             Source::Open(Arrivals::new(arrivals, 1, plan.requests))
         }
     };
-    shard
+    let (ended, _) = shard
         .run(&mut source, Schedule { start: START, overload: START, end, drain: plan.drain })
         .unwrap();
     drop(shard);
+    let given_up = ends.is_given_up.load(Ordering::Relaxed).then_some(ended);
     let store = Rc::into_inner(store).unwrap().into_inner();
-    (Arc::into_inner(into).unwrap().into_inner().unwrap(), store)
+    (Arc::into_inner(into).unwrap().into_inner().unwrap(), store, given_up)
 }
 
 /// A store that the client's load has filled.
@@ -134,6 +143,22 @@ fn a_stall_is_in_the_intended_times_and_not_in_the_service_times() {
     let lines = export::lines(Nanos::from_secs(10), &measurements, &output);
     let printed = |metric: &str| lines.iter().any(|line| line.metric == metric);
     assert!(printed("READ") && printed("Intended-READ"));
+}
+
+#[test]
+fn a_run_whose_store_dies_is_given_up_and_keeps_its_figures() {
+    let given = [("readproportion", "1"), ("updateproportion", "0"), ("operationcount", "0")];
+    let properties = properties(&[&given[..], &[("maxexecutiontime", "3000")]].concat());
+    let mut store = filled(&properties);
+    let death = START + Nanos::SECOND;
+    store.death = Some(death);
+    let (measurements, _, given_up) = run_to_its_end(&client(&properties, Phase::Run), store);
+    let took = given_up.expect("nobody listens any more") - death;
+    assert!(PATIENCE <= took && took < PATIENCE * 2, "{took}");
+    let statuses = statuses(&measurements);
+    let of = |wanted| statuses.iter().find(|(_, status, _)| *status == wanted).map(|it| it.2);
+    assert!(of(Status::Ok) > Some(1000), "{statuses:?}");
+    assert!(of(Status::ServiceUnavailable) > Some(8), "{statuses:?}");
 }
 
 #[test]

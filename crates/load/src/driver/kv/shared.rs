@@ -7,7 +7,6 @@
 use std::collections::VecDeque;
 
 use ::measure::Nanos;
-use net::Closed;
 use wire::kv::{
     Answer, Body, Checksums, Decoder, Greeted, Item, Kind, MOST_PIPELINE, Opening as Frame, Status,
     Token as Secret, encode_hello, encode_item,
@@ -403,12 +402,7 @@ impl<O: Operations> Driver for Shared<O> {
                 self.returned.push(Drawn { number, label, request, node });
                 continue;
             }
-            let (outcome, why) = match lost {
-                Lost::TooLate(late) if late == token => (Outcome::Timeout, ""),
-                Lost::By(Closed::WhileWriting) => (Outcome::Write, ""),
-                Lost::For(outcome, why) => (outcome, why),
-                Lost::By(_) | Lost::ByUs | Lost::TooLate(_) => (Outcome::Reset, ""),
-            };
+            let Verdict { outcome, why } = Verdict::lost(lost, token);
             if let Some(pause) = self.operations.retries(&mut request, outcome) {
                 Steps::new(token, &mut reports.steps).ended(label, outcome);
                 reports.later.push((token, pause));

@@ -1,5 +1,6 @@
 //! The driver on its own: batches out, replies in.
 
+use net::Closed;
 use wire::kv::{
     Answer, Completion, Kind, Opcode, Welcome, encode_completion, encode_error, encode_reply_fixed,
     encode_welcome,

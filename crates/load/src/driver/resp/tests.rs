@@ -108,7 +108,9 @@ fn steps(reports: &mut Reports) -> Vec<(u32, Label, Outcome)> {
 #[test]
 fn replies_end_requests_in_their_order_and_the_last_one_counts() {
     let (mut driver, mut reports) = (driver(Login::default()), Reports::default());
-    assert_eq!(open(&mut driver, &mut reports), Next::Continue);
+    assert_eq!(open(&mut driver, &mut reports), Next::Greeting(None));
+    assert_eq!(words(&mut reports), "PING");
+    assert_eq!(receive(&mut driver, "+PONG\r\n", &mut reports), Next::Ready(None));
     assert_eq!(start(&mut driver, 5, &mut reports), "GET k");
     assert_eq!(start(&mut driver, 6, &mut reports), "SET k ZADD k");
     assert_eq!(driver.room(SLOT), 2);
@@ -175,7 +177,11 @@ fn a_lost_connection_ends_its_requests_each_once() {
     start(&mut driver, 2, &mut reports);
     receive(&mut driver, "$5\r\nhal", &mut reports);
     driver.closed(SLOT, Lost::TooLate(Token(2)), &mut reports).unwrap();
-    assert_eq!(outcomes(&mut reports), [(1, Outcome::Reset, ""), (2, Outcome::Timeout, "")]);
+    let neighbour = "its connection was given up, as another request had no answer in time";
+    assert_eq!(
+        outcomes(&mut reports),
+        [(1, Outcome::Reset, neighbour), (2, Outcome::Timeout, "no answer in time")]
+    );
     assert_eq!(driver.workload.ended, [Outcome::Reset, Outcome::Timeout]);
     // The half of the reply is forgotten with its connection.
     driver.workload.next = 0;
@@ -185,6 +191,36 @@ fn a_lost_connection_ends_its_requests_each_once() {
     start(&mut driver, 4, &mut reports);
     let malformed = receive(&mut driver, "HTTP/1.1 200 OK\r\n", &mut reports);
     assert_eq!(malformed, Next::Fail(Outcome::Malformed, "a reply of an unknown type"));
+}
+
+#[test]
+fn a_server_that_wants_a_password_is_found_before_a_request() {
+    let greeted = |database: u32, replies: &str| {
+        let login = Login { database, ..Login::default() };
+        let (mut driver, mut reports) = (driver(login), Reports::default());
+        open(&mut driver, &mut reports);
+        receive(&mut driver, replies, &mut reports)
+    };
+    assert_eq!(greeted(0, "-NOAUTH needed\r\n"), Next::Fail(Outcome::Connect, WANTS_PASSWORD));
+    // Who may not ask by PING may still do what the requests need.
+    assert_eq!(greeted(0, "-NOPERM ping\r\n"), Next::Ready(None));
+    assert_eq!(greeted(3, "-NOPERM ping\r\n+OK\r\n"), Next::Ready(None));
+    let refused = "the server does not permit this user to do so (NOPERM)";
+    let both = "-NOPERM ping\r\n-NOPERM select\r\n";
+    assert_eq!(greeted(3, both), Next::Fail(Outcome::Connect, refused));
+}
+
+#[test]
+fn what_a_server_says_before_it_closes_is_the_reason() {
+    let (mut driver, mut reports) = (driver(Login::default()), Reports::default());
+    driver.workload.next = 1;
+    start(&mut driver, 1, &mut reports);
+    start(&mut driver, 2, &mut reports);
+    // The answer to the first one of two commands.
+    receive(&mut driver, "-ERR Protocol error: unauthenticated multibulk length\r\n", &mut reports);
+    driver.closed(SLOT, Lost::By(net::Closed::ByPeer), &mut reports).unwrap();
+    let closed = "the server closed the connection";
+    assert_eq!(outcomes(&mut reports), [(1, Outcome::Status, "ERR"), (2, Outcome::Reset, closed)]);
 }
 
 #[test]

@@ -48,7 +48,8 @@ fn what_is_not_valid_is_refused_with_the_remedy() {
     for (words, remedy) in [
         ("--keys 0", "write 1000, 10M or 1B"),
         ("--keys many", "write 1000, 10M or 1B"),
-        ("--batch 32", "write 32KiB"),
+        ("--batch 64", "its unit is missing: write for example 64B"),
+        ("--batch x", "write 64B to 2MiB"),
         ("--batch 4MiB", "write 64B to 2MiB"),
         ("--pipeline 65", "65 is not in 1..=64"),
         ("--mix g", "possible values: rmw, a, b, c, d, e, f"),

@@ -62,6 +62,27 @@ fn a_client_is_one_of_several() {
 }
 
 #[test]
+fn servers_that_cannot_divide_the_keys_are_refused_before_anything_is_sent() {
+    let workload = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/ycsb/workloada");
+    let refused = |servers: &str| {
+        let words = format!("kv -P {workload} -p kv.servers={servers}");
+        let failure = run(Phase::Load, &parsed(&words).unwrap()).unwrap_err();
+        assert_eq!(failure.exit, Exit::Question);
+        failure.error.to_string()
+    };
+    let twice = "the property `kv.servers` names a server twice";
+    for servers in ["127.0.0.1:7952,127.0.0.1:7952", "127.0.0.1:7720,127.0.0.1"] {
+        let why = refused(servers);
+        assert!(why.starts_with("-p") && why.contains(twice), "{why}");
+    }
+    // No name of these is looked up.
+    let many = vec!["nowhere.invalid"; 5000].join(",");
+    let why = refused(&many);
+    let remedy = "names 5,000 servers, and keys are divided between at most 4,096";
+    assert!(why.ends_with(remedy), "{}", &why[why.len() - 200..]);
+}
+
+#[test]
 fn the_workloads_that_ship_are_those_of_ycsb() {
     let mut text = String::new();
     for (letter, content) in SHIPPED {

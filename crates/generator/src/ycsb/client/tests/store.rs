@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use measure::{Instant, Nanos};
-use net::ConnectionId;
 use net::simulation::{Effect, Peer};
+use net::{Closed, ConnectionId};
 use wire::resp::{Decoder, Value};
 
 /// The time of a command.
@@ -18,6 +18,8 @@ pub(super) struct Store {
     pub(super) index: BTreeSet<(i64, Vec<u8>)>,
     /// Nothing is executed in this time.
     pub(super) stall: Option<(Instant, Instant)>,
+    /// From this time on nobody listens, and every connection is closed.
+    pub(super) death: Option<Instant>,
     /// Further records are refused.
     pub(super) most_records: Option<usize>,
     /// The number of commands by name.
@@ -37,7 +39,11 @@ impl Peer for Served {
         now: Instant,
         effects: &mut Vec<(Instant, Effect)>,
     ) {
-        self.0.borrow_mut().decoders.insert(connection, Decoder::default());
+        let store = &mut *self.0.borrow_mut();
+        if store.is_dead(now) {
+            return effects.push((now, Effect::Closed(connection, Closed::Refused)));
+        }
+        store.decoders.insert(connection, Decoder::default());
         effects.push((now, Effect::Connected(connection)));
     }
 
@@ -49,6 +55,9 @@ impl Peer for Served {
         effects: &mut Vec<(Instant, Effect)>,
     ) {
         let store = &mut *self.0.borrow_mut();
+        if store.is_dead(now) {
+            return effects.push((now, Effect::Closed(connection, Closed::ByPeer)));
+        }
         let mut decoder = store.decoders.remove(&connection).unwrap();
         let mut rest = bytes;
         while let Some(command) = decoder.next(&mut rest).unwrap() {
@@ -73,10 +82,15 @@ impl Peer for Served {
 }
 
 impl Store {
+    fn is_dead(&self, now: Instant) -> bool {
+        self.death.is_some_and(|death| death <= now)
+    }
+
     fn execute(&mut self, words: &[Vec<u8>]) -> Vec<u8> {
         let name = String::from_utf8(words[0].clone()).unwrap();
         *self.counts.entry(name.clone()).or_default() += 1;
         match (&*name, &words[1..]) {
+            ("PING", []) => b"+PONG\r\n".to_vec(),
             ("HMSET", [key, pairs @ ..]) => {
                 let is_full = self.most_records.is_some_and(|most| most <= self.records.len());
                 if is_full && !self.records.contains_key(key) {

@@ -1,5 +1,6 @@
 //! The driver on its own: operations out, results in.
 
+use net::Closed;
 use wire::kv::{Completion, Opcode, Welcome, encode_answer, encode_completion, encode_welcome};
 
 use super::*;
@@ -307,7 +308,7 @@ fn a_lost_connection_ends_what_was_sent_and_gives_back_what_was_held() {
     driver.flush(Slot(0), &mut reports);
     start(&mut driver, 0, 2, &mut reports);
     driver.closed(Slot(0), Lost::ByUs, &mut reports).unwrap();
-    assert_eq!(outcomes(&mut reports), [(0, Outcome::Reset, "")]);
+    assert_eq!(outcomes(&mut reports), [(0, Outcome::Reset, "its connection was given up")]);
     assert_eq!(std::mem::take(&mut reports.again), [Token(2)]);
     // It is the same request, before those that were drawn after it.
     assert_eq!(route(&mut driver, 2..3), [0]);

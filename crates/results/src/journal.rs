@@ -10,6 +10,7 @@ use crate::failing::{self, Tally};
 use crate::failure::Failure;
 use crate::little::Little;
 use crate::load::{Load, Pacing};
+use crate::sessions::Arrivals;
 use crate::slo;
 use crate::times::Times;
 use crate::transport::Habit;
@@ -410,6 +411,15 @@ pub struct Observed {
     /// The same in parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
+}
+
+impl Arrivals {
+    /// Returns the kind of the loads of these trials.
+    pub fn of<'a>(journal: impl IntoIterator<Item = &'a Entry>) -> Arrivals {
+        let mut observed = journal.into_iter().filter_map(|entry| entry.observed.as_ref());
+        let is_one = |of: &Observed| of.sessions || of.sessions_per_s.is_some();
+        Arrivals::are_sessions(observed.any(is_one))
+    }
 }
 
 impl Observed {

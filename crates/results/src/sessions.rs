@@ -3,7 +3,6 @@
 use measure::quantity::grouped;
 use serde::{Deserialize, Serialize};
 
-use crate::journal::{Entry, Observed};
 use crate::times::Times;
 
 /// The kind of the arrivals of an open loop.
@@ -78,13 +77,6 @@ impl Arrivals {
 
     pub(crate) fn are_sessions(sessions: bool) -> Arrivals {
         if sessions { Arrivals::Sessions } else { Arrivals::Requests }
-    }
-
-    /// Returns the kind of the loads of these trials.
-    pub fn of<'a>(journal: impl IntoIterator<Item = &'a Entry>) -> Arrivals {
-        let mut observed = journal.into_iter().filter_map(|entry| entry.observed.as_ref());
-        let is_one = |of: &Observed| of.sessions || of.sessions_per_s.is_some();
-        Arrivals::are_sessions(observed.any(is_one))
     }
 }
 

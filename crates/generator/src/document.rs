@@ -29,6 +29,8 @@ pub(crate) struct Context<'a> {
     pub(crate) slo: &'a [Slo],
     /// The names of the labels, in their order.
     pub(crate) labels: &'a [String],
+    /// The mean number of requests of an arrival: more than one if it is a session.
+    pub(crate) requests_of_an_arrival: f64,
     /// True if all requests to a target have the path of its URL.
     pub(crate) has_one_path: bool,
     /// The original that this program was started as.
@@ -55,7 +57,11 @@ pub(crate) fn of(
     let part_of = |figures: &Part, arriving: Option<f64>| {
         let asked = arriving.filter(|_| !are_sessions);
         let of_sessions = arriving.filter(|_| are_sessions);
-        let sessions = sessions(figures, of_sessions, context.labels);
+        let mut sessions = sessions(figures, of_sessions, context.labels);
+        if let Some(sessions) = sessions.as_mut().filter(|_| are_sessions && Nanos::ZERO < length) {
+            let per_s = figures.ok_inside as f64 / length.as_secs_f64();
+            sessions.succeeded_per_s = Some(per_s / context.requests_of_an_arrival);
+        }
         document::Part { sessions, ..part(figures, asked, length) }
     };
     let all = part_of(&total, arriving);
@@ -220,6 +226,7 @@ fn sessions(part: &Part, asked: Option<f64>, labels: &[String]) -> Option<Sessio
         completed: figures.completed,
         unfinished: figures.unfinished,
         requests: figures.requests,
+        succeeded_per_s: None,
         broken: Vec::new(),
         time: Times::of(&figures.time),
     };

@@ -71,7 +71,8 @@ fn make(arguments: &Load, secrets: &mut Secrets) -> Result<Exit, Failure> {
         None => Workload::new(requested(arguments, headers, secrets)?)?,
     };
     files::check(&[Outputs::files(arguments), workload.files()].concat())?;
-    let mut plan = plan(arguments, &targets, workload.requests_of_an_arrival())?;
+    let requests_of_an_arrival = workload.requests_of_an_arrival();
+    let mut plan = plan(arguments, &targets, requests_of_an_arrival)?;
     let labels = secret::labels(labels(&workload, &plan.pacing));
     check_labels(&arguments.slo, &labels).map_err(Failure::question)?;
     if let Some(arrivals) = workload.sessions() {
@@ -95,8 +96,17 @@ fn make(arguments: &Load, secrets: &mut Secrets) -> Result<Exit, Failure> {
     let shown = notices.iter().map(|notice| secrets.redact(notice));
     shown.for_each(|notice| output::error(&format!("notice: {notice}")));
     let has_one_path = workload.has_one_path();
-    let prepared =
-        Prepared { arguments, secrets, targets, plan, labels, events, has_one_path, script_set };
+    let prepared = Prepared {
+        arguments,
+        secrets,
+        targets,
+        plan,
+        labels,
+        requests_of_an_arrival,
+        events,
+        has_one_path,
+        script_set,
+    };
     prepared.carry_out(drivers)
 }
 
@@ -107,6 +117,7 @@ struct Prepared<'a> {
     targets: Vec<Target>,
     plan: Plan,
     labels: Vec<String>,
+    requests_of_an_arrival: f64,
     events: Option<EventOptions>,
     /// True if all requests to a target have the path of its URL.
     has_one_path: bool,
@@ -117,7 +128,7 @@ impl Prepared<'_> {
     /// Measures, judges and reports the load, whatever its protocol.
     fn carry_out<D: Driver + Send>(self, drivers: Vec<D>) -> Result<Exit, Failure> {
         let Prepared { arguments, secrets, targets, plan, labels, events, .. } = self;
-        let Prepared { has_one_path, script_set, .. } = self;
+        let Prepared { requests_of_an_arrival, has_one_path, script_set, .. } = self;
         let mut outputs = Outputs::of(arguments, labels.clone()).map_err(question)?;
         let stop = console::signals::interrupted();
 
@@ -162,6 +173,7 @@ impl Prepared<'_> {
             seed: arguments.seed,
             slo: &arguments.slo,
             labels: &labels,
+            requests_of_an_arrival,
             has_one_path,
             compatibility: None,
         };

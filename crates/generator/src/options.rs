@@ -79,7 +79,7 @@ pub struct Load {
     pub(crate) trace: Option<PathBuf>,
     /// Play the trace faster by this factor
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, requires = "trace")]
-    #[arg(help_heading = "How much")]
+    #[arg(conflicts_with_all = ["rate", "shape", "pace", "closed"], help_heading = "How much")]
     pub(crate) speed: f64,
     /// Closed loop: each connection sends its next request after each response
     #[arg(long, conflicts_with_all = ["rate", "shape", "pace"], help_heading = "How much")]
@@ -188,6 +188,7 @@ pub struct Load {
     pub(crate) mix: Option<PathBuf>,
     /// A table (CSV with a header line) for the placeholders {{row.COLUMN}} of --mix
     #[arg(long, value_name = "FILE", requires = "mix", help_heading = "What")]
+    #[arg(conflicts_with_all = ["script", "body", "body_file", "check"])]
     pub(crate) data: Option<PathBuf>,
     /// Rules that each response must meet: 'status=2xx body~hotel'
     ///
@@ -207,6 +208,7 @@ pub struct Load {
     pub(crate) ycsb: Option<PathBuf>,
     /// A property of the YCSB workload, in place of the file's; may be repeated
     #[arg(long, value_name = "NAME=VALUE", requires = "ycsb", help_heading = "What")]
+    #[arg(conflicts_with_all = ["script", "mix", "events"])]
     pub(crate) ycsb_property: Vec<String>,
     /// Send CloudEvents 1.0, each with the number of its request as id: binary, with attributes as
     /// header fields, or structured, as JSON documents
@@ -215,15 +217,16 @@ pub struct Load {
     pub(crate) events: Option<EventMode>,
     /// The type of the events
     #[arg(long, value_name = "TYPE", default_value = "benchwright.event", requires = "events")]
-    #[arg(help_heading = "What")]
+    #[arg(conflicts_with_all = ["script", "mix", "closed"], help_heading = "What")]
     pub(crate) event_type: String,
     /// Bytes of the data of each event
     #[arg(long, value_name = "SIZE", default_value = "100B", requires = "events")]
-    #[arg(help_heading = "What")]
+    #[arg(conflicts_with_all = ["script", "mix", "closed"], help_heading = "What")]
     pub(crate) event_size: Bytes,
     /// Receive the events here, as a subscriber of the channel, and report their delivery: delivery
     /// times, and how many were lost, came twice or were overtaken
     #[arg(long, value_name = "ADDRESS:PORT", requires = "events", help_heading = "What")]
+    #[arg(conflicts_with_all = ["script", "mix", "closed"])]
     pub(crate) receive: Option<SocketAddr>,
     /// Longest time to wait for events that have not arrived when the load has ended
     #[arg(long, value_name = "TIME", default_value = "5s", requires = "receive")]
@@ -235,6 +238,7 @@ pub struct Load {
     pub(crate) receive_refuse: Option<FirstArrivals>,
     /// Write the notes of each event: its times and its outcome, for `benchwright join`
     #[arg(long, value_name = "FILE", requires = "events", help_heading = "What")]
+    #[arg(conflicts_with_all = ["script", "mix", "closed"])]
     pub(crate) notes: Option<PathBuf>,
     /// Compare the clock of a `benchwright receive` on another host with the own one, before and
     /// after the load; may be repeated
@@ -272,6 +276,7 @@ pub struct Load {
     /// Instances of the script for each target, each with its share of connections and requests
     /// [default: one per thread]
     #[arg(long, value_name = "N", requires = "script", help_heading = "How")]
+    #[arg(conflicts_with_all = ["mix", "events", "ycsb"])]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) script_threads: Option<u32>,
     /// Keep each shard on a CPU of its own: auto (if there are enough), off, or one of a list:

@@ -158,6 +158,7 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
         slo: &[],
         has_one_path: false,
         labels: &[],
+        requests_of_an_arrival: 1.0,
         compatibility: Some(command.compatibility.name()),
     };
     let document = Load {

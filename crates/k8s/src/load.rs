@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail, ensure};
 use lab::backend::{Drive, Limits, Stop, Ticking};
-use lab::spec::generator::Arguments;
+use lab::spec::generator::{Arguments, in_fields};
 use lab::spec::{self, Resolved};
 use measure::offset::Reading;
 use measure::{Instant, Nanos, Offset};
@@ -449,7 +449,7 @@ impl Running<'_> {
         let is_of_user = |line: &&String| Said::read(line).is_none();
         let messages: Vec<String> = messages.iter().filter(is_of_user).cloned().collect();
         let messages = self.around.run.secrets.redact(&messages.join("\n  "));
-        let messages = messages.trim_start_matches("error: ");
+        let messages = &in_fields(messages.trim_start_matches("error: "));
         let node = &generator.node;
         // A name server may not know a service that was made a moment ago, and a node that started
         // again may not be reached for a while although its pods are ready: both pass.

@@ -229,10 +229,11 @@ fn of_bounds(resolved: &Resolved, found: &Answer) -> Vec<Advice> {
         return one(Code::FewConnections, text.to_owned(), Some(change));
     }
     let missed = |search: &&Search| search.verdict == answer::Verdict::No && search.lower.is_none();
-    if let Some(upper) = searches().find(missed).and_then(|search| search.upper) {
+    let missed = searches().find(missed);
+    if let Some((search, upper)) = missed.and_then(|search| Some((search, search.upper?))) {
         let text = format!(
             "no load met the SLO, down to {}: search lower, or ask for less",
-            results::Metric::Capacity.written(upper)
+            search.arrivals().load_in_words(upper)
         );
         return one(Code::NotEnclosed, text, below(resolved, found));
     }
@@ -249,7 +250,7 @@ fn of_bounds(resolved: &Resolved, found: &Answer) -> Vec<Advice> {
         let lower = search.lower.unwrap_or_default();
         let text = format!(
             "no load above the capacity of {} was seen to miss the SLO: search higher",
-            results::Metric::Capacity.written(lower)
+            search.arrivals().load_in_words(lower)
         );
         return one(Code::NotEnclosed, text, ranging(spec, (1.0, 4.0)));
     }

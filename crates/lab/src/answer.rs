@@ -16,6 +16,7 @@ use results::comparison::{Compared, Comparison, MARGIN, Verdict as Outcome};
 use results::found::{Found, Spread};
 use results::journal::Entry;
 use results::reproducibility::OfMetric;
+use results::sessions::Arrivals;
 use results::speed::Usual;
 use results::{Metric, Reproduced, repetitions, reproducibility};
 
@@ -239,7 +240,6 @@ fn concluded(
 /// Returns what one search found, or how the system took its only load.
 fn found(search: &Search, slo: Option<&str>, journal: &[Entry]) -> String {
     let Search { maximum_throughput: maximum, capacity, .. } = search;
-    let rate = |per_s: f64| format!("{}/s", grouped(per_s));
     let too_few = capacity.as_ref().and_then(|capacity| {
         let load = at_load::by_load(journal).into_iter().find(|load| load.has(capacity.trial))?;
         load.too_few_in_words()
@@ -253,8 +253,8 @@ fn found(search: &Search, slo: Option<&str>, journal: &[Entry]) -> String {
                     (None, Some(slo)) => format!("; missed {slo}"),
                     (None, None) => String::new(),
                 };
-                let offered = rate(maximum.offered_per_s);
-                format!("sustained {} of {offered} offered{objectives}", rate(maximum.rate_per_s))
+                let rate = maximum.arrivals().requests_in_words(maximum.rate_per_s);
+                format!("sustained {rate} of {} offered{objectives}", maximum.offered_in_words())
             }
             None => without_throughput(journal).to_owned(),
         };
@@ -262,7 +262,7 @@ fn found(search: &Search, slo: Option<&str>, journal: &[Entry]) -> String {
     let maximum =
         maximum.as_ref().map(|found| format!("maximum throughput {}", found.rate_in_words()));
     let known = search.found(Metric::Capacity);
-    let words = known.in_words(rate);
+    let words = known.in_words(|per_s| search.arrivals().load_in_words(per_s));
     let capacity = match (capacity, slo) {
         (Some(capacity), _) => Some(format!("capacity {words} with {}{but}", capacity.slo)),
         (None, Some(slo)) if !known.is_unknown() => {
@@ -324,8 +324,13 @@ fn title(search: &Search) -> String {
 
 /// Returns the results of equal searches in words: `capacity 4,018 … 5,841/s (median 5,017/s of 5)`.
 fn together(equal: &[&Search]) -> String {
-    let rate = |per_s: f64| format!("{}/s", grouped(per_s));
-    let shown = |what: &str, spread: Option<Spread>| {
+    let arrivals = match equal.iter().any(|search| search.sessions) {
+        true => Arrivals::Sessions,
+        false => Arrivals::Requests,
+    };
+    let load = |per_s: f64| arrivals.load_in_words(per_s);
+    let requests = |per_s: f64| arrivals.requests_in_words(per_s);
+    let shown = |what: &str, spread: Option<Spread>, rate: &dyn Fn(f64) -> String| {
         let Spread { count, least, median, most } = spread?;
         let words = median.in_words(rate);
         Some(match (count, least.exact(), most.exact()) {
@@ -344,7 +349,7 @@ fn together(equal: &[&Search]) -> String {
     let with = slo.map(|slo| format!(" with {slo}")).unwrap_or_default();
     let interval = equal[0]
         .interval
-        .map(|(low, high)| format!(", 95 % interval {} … {}", grouped(low), rate(high)));
+        .map(|(low, high)| format!(", 95 % interval {} … {}", grouped(low), load(high)));
     let interval = interval.unwrap_or_default();
     let is_given = equal[0].fixed;
     let parts = match is_given {
@@ -353,14 +358,18 @@ fn together(equal: &[&Search]) -> String {
             let sustained = equal.iter().filter_map(|search| search.maximum_throughput.as_ref());
             let sustained = sustained.map(|found| Found::Exact(found.rate_per_s));
             let sustained = Spread::of(&sustained.collect::<Vec<Found>>());
-            [shown("sustained", sustained), None]
+            [shown("sustained", sustained, &requests), None]
         }
         false => {
             let repeated = Repeated::of(equal);
             let of = |spread: fn(&Repeated) -> Option<Spread>| repeated.as_ref().and_then(spread);
             [
-                shown("maximum throughput", of(|repeated| repeated.maximum_throughput_per_s)),
-                shown("capacity", of(|repeated| repeated.capacity_per_s))
+                shown(
+                    "maximum throughput",
+                    of(|repeated| repeated.maximum_throughput_per_s),
+                    &requests,
+                ),
+                shown("capacity", of(|repeated| repeated.capacity_per_s), &load)
                     .map(|text| text + &with + &interval),
             ]
         }
@@ -453,22 +462,22 @@ fn spread_in_words(reproduced: &Reproduced) -> Vec<String> {
 /// Returns `estimated from all its trials: 5,801/s (95 % interval 5,546 … 6,080/s); at the machine's usual speed
 /// 5,970/s (5,381 … 6,120/s)`, if the search has an estimate.
 pub(crate) fn estimated_in_words(search: &Search) -> Option<String> {
-    let between = |(low, high): (f64, f64)| format!("{} … {}/s", grouped(low), grouped(high));
+    let written = |per_s: f64| search.arrivals().load_in_words(per_s);
+    let between = |(low, high): (f64, f64)| format!("{} … {}", grouped(low), written(high));
     let at_usual_speed = search.at_usual_speed.map(|found| {
-        let rate = grouped(found.rate_per_s);
-        format!("; at the machine's usual speed {rate}/s ({})", between(found.interval))
+        let rate = written(found.rate_per_s);
+        format!("; at the machine's usual speed {rate} ({})", between(found.interval))
     });
     let Estimate { rate_per_s, interval, .. } = search.estimate?;
-    let (rate, interval) = (grouped(rate_per_s), between(interval));
+    let (rate, interval) = (written(rate_per_s), between(interval));
     let at_usual_speed = at_usual_speed.unwrap_or_default();
     Some(format!(
-        "estimated from all its trials: {rate}/s (95 % interval {interval}){at_usual_speed}"
+        "estimated from all its trials: {rate} (95 % interval {interval}){at_usual_speed}"
     ))
 }
 
 /// The answer as it is printed: one line for each quantity that is known.
 pub fn table(answer: &Answer) -> String {
-    let rate = |per_s: f64| format!("{}/s", grouped(per_s));
     let mut text = String::new();
     let mut line = |name: &str, value: String| text += &format!("{name:<21} {value}\n");
     // Of a given load, the summary has the figures.
@@ -493,7 +502,7 @@ pub fn table(answer: &Answer) -> String {
             format!(
                 "{} sustained at {} offered (trial {}){above}",
                 maximum.rate_in_words(),
-                rate(maximum.offered_per_s),
+                maximum.offered_in_words(),
                 maximum.trial
             ),
         );
@@ -509,13 +518,14 @@ pub fn table(answer: &Answer) -> String {
             ),
         );
     }
-    if answer.trials.iter().filter_map(|entry| entry.observed.as_ref()).any(|of| of.sessions) {
+    if Arrivals::of(&answer.trials) == Arrivals::Sessions {
         line("loads", OF_SESSIONS.to_owned());
     }
     if let [only] = &answer.searches[..] {
         let known = only.found(Metric::Capacity);
         if only.capacity.is_none() && !known.is_unknown() {
-            line("capacity", format!("{}: no load met the SLO", known.in_words(rate)));
+            let known = known.in_words(|per_s| only.arrivals().load_in_words(per_s));
+            line("capacity", format!("{known}: no load met the SLO"));
         }
         estimated_in_words(only).into_iter().for_each(|words| line("", words));
     }

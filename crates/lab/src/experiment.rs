@@ -15,6 +15,7 @@ use results::directory::{Files, Readers, Writer};
 use results::doctor::{self, Doctor};
 use results::journal::{self, Bounds, Entry, Purpose, Status, Waited};
 use results::manifest::{Manifest, State};
+use results::sessions::Arrivals;
 use results::{Answer, Directory, shell};
 
 use crate::answer;
@@ -91,6 +92,19 @@ pub fn run(
     backends: Backends<'_>,
     progress: &mut dyn Progress,
 ) -> Result<Ended, Error> {
+    run_that_begins_with(&mut || Ok(()), resolved, out, host, backends, progress)
+}
+
+/// Runs an experiment into a new results directory. Once nothing refuses it any more, and before anything is started,
+/// `begin` is called: what it leaves shall not be there without the run.
+pub fn run_that_begins_with(
+    begin: &mut dyn FnMut() -> anyhow::Result<()>,
+    resolved: &Resolved,
+    out: impl Into<Out>,
+    host: &Host,
+    backends: Backends<'_>,
+    progress: &mut dyn Progress,
+) -> Result<Ended, Error> {
     let plan = Plan::of(resolved).map_err(|error| Error::Question(error.into()))?;
     let Out { path, readers } = out.into();
     let path = path.unwrap_or_else(|| host::default_folder(&resolved.spec.name));
@@ -102,6 +116,7 @@ pub fn run(
     let doctor = preflight(&plan, &mut *backend, progress)?;
     let manifest = provenance::manifest((resolved, &plan), host, &mut *backend)?;
     let yaml = resolved.to_yaml();
+    begin().map_err(|error| refused(Stop::Question(error), &mut *backend))?;
     let directory = Directory::create(&path, readers, &manifest, &yaml, &environment)
         .map_err(|error| Error::Question(error.into()))?;
     if let Some(doctor) = &doctor {
@@ -141,9 +156,12 @@ pub fn resume(
 ) -> Result<Ended, Error> {
     let directory = Directory::resume(dir).map_err(|error| Error::Question(error.into()))?;
     let earlier = directory.manifest().map_err(|error| Error::Question(error.into()))?;
-    only_budget(set)?;
     let resolved = provenance::resolved_of(&directory, &earlier, set)?;
+    only_budget(set)?;
     let plan = Plan::of(&resolved).map_err(|error| Error::Question(error.into()))?;
+    // Before anything is changed: a run that is refused stays as it ended.
+    let journal = directory.journal().map_err(|error| Error::Question(error.into()))?;
+    plan.check(&journal).map_err(Error::Question)?;
     let mut backend = backends(plan.resolved(0));
     take_over(&plan, &mut *backend, progress)?;
     let manifest = provenance::manifest((&resolved, &plan), host, &mut *backend)?;
@@ -153,7 +171,6 @@ pub fn resume(
     let mut resumed_after = earlier.resumed_after.clone();
     let kept = directory.answer().map_err(|error| Error::Question(error.into()))?;
     if kept.is_some_and(|kept| kept.verdict == Verdict::NoAnswer || kept.resume.is_some()) {
-        let journal = directory.journal().map_err(|error| Error::Question(error.into()))?;
         resumed_after.extend(journal.last().map(|entry| entry.trial));
         resumed_after.dedup();
     }
@@ -485,12 +502,14 @@ impl Run<'_> {
         let resolved = self.plan.resolved(strand);
         let label = self.plan.label(strand);
         if let (Purpose::Probe, Some(observed)) = (entry.purpose, &entry.observed) {
-            let chosen = turns.attempt(strand).zip(observed.succeeded_per_s);
+            let completed = observed.sessions_per_s.or(observed.succeeded_per_s);
+            let chosen = turns.attempt(strand).zip(completed);
             if let Some((Attempt { asked: Some(first), .. }, completed_per_s)) = chosen {
                 let search = resolved.spec.search.as_ref().expect("only a search has a probe");
                 progress.event(&Event::Probed {
                     label: label.clone(),
                     completed_per_s,
+                    arrivals: Arrivals::of([entry]),
                     is_lower_bound: observed.generator_bound,
                     first,
                     targets: resolved.targets(),
@@ -514,7 +533,7 @@ impl Run<'_> {
         let (resolved, journal) = (self.plan.resolved(strand), turns.of(strand));
         let sweep = resolved.spec.search.as_ref().and_then(Search::sweep);
         let near = match bracket(resolved, journal) {
-            Some(bracket) => search::bounds(&bracket),
+            Some(bracket) => search::bounds(&bracket, Arrivals::of(turns.of(strand))),
             None => sweep.and_then(|s| search::nearness(s, &swept(resolved, journal))),
         };
         Event::Stands { strand, near, ending: turns.ending_of(strand).cloned() }

@@ -13,6 +13,7 @@ use results::explanation::Sentence;
 use results::failing::VALID_OF_FAILING;
 use results::journal::{self, Entry, Observed, OfLabel, Purpose, Status, Why};
 use results::reproducibility::{self, OfMetric, Reproduced};
+use results::sessions::Arrivals;
 
 use crate::Error;
 use crate::answer::estimated_in_words;
@@ -220,7 +221,7 @@ pub fn of_trial(answer: &Answer, number: u32) -> Result<Vec<Sentence>, Error> {
     sentences.extend(reasons.map(|reason| sentence("reason", reason.clone())));
     sentences.extend(entry.disturbed.iter().map(|what| sentence("disturbed", what.clone())));
     if let Some(observed) = &entry.observed {
-        let rate = |rate: f64| format!("{}/s", grouped(rate));
+        let rate = |rate: f64| Arrivals::of([entry]).requests_in_words(rate);
         let (offered, completed) = (observed.offered_per_s, observed.completed_per_s);
         sentences.push(sentence(
             "load",
@@ -257,7 +258,9 @@ fn sentence(about: &str, text: String) -> Sentence {
 fn purpose(entry: &Entry) -> String {
     let load = match (entry.purpose, entry.asked_per_s) {
         (Purpose::Probe, _) => "a closed loop that shows where to begin".to_owned(),
-        (Purpose::Trial, Some(rate)) => format!("{}/s asked", grouped(rate)),
+        (Purpose::Trial, Some(rate)) => {
+            format!("{} asked", Arrivals::of([entry]).load_in_words(rate))
+        }
         (Purpose::Trial, None) => "a load without a rate".to_owned(),
     };
     let why = match entry.why {
@@ -322,9 +325,9 @@ fn of_searched(search: &Search, trials: &[&Entry]) -> Vec<Sentence> {
     }
     if let Some((low, high)) = search.interval {
         let text = format!(
-            "repeated searches: 95 % interval {} … {}/s, a t interval of the logarithms",
+            "repeated searches: 95 % interval {} … {}, a t interval of the logarithms",
             grouped(low),
-            grouped(high)
+            search.arrivals().load_in_words(high)
         );
         sentences.push(sentence("interval", text));
     }
@@ -340,15 +343,16 @@ fn of_given(search: &Search, trials: &[&Entry]) -> Vec<Sentence> {
     let judged = loads.iter().filter(|load| !load.judgements().is_empty());
     let slo = judged.map(|load| sentence("slo", load.in_words(MOST_LISTED)));
     let sustained = search.maximum_throughput.as_ref().map(|maximum| {
-        let (rate, offered) = (grouped(maximum.rate_per_s), grouped(maximum.offered_per_s));
-        let text = format!("{rate}/s of {offered}/s offered, as in trial {}", maximum.trial);
+        let rate = maximum.arrivals().requests_in_words(maximum.rate_per_s);
+        let offered = maximum.offered_in_words();
+        let text = format!("{rate} of {offered} offered, as in trial {}", maximum.trial);
         sentence("sustained", text)
     });
     slo.chain(sustained).collect()
 }
 
 fn of_maximum(maximum: &Maximum, trials: &[&Entry]) -> String {
-    let rate = |rate: f64| format!("{}/s", grouped(rate));
+    let rate = |rate: f64| maximum.arrivals().requests_in_words(rate);
     let asked = |trial: u32| trials.iter().find(|entry| entry.trial == trial)?.asked_per_s;
     let of_maximum = asked(maximum.trial);
     let above: Vec<String> = (trials.iter())

@@ -19,13 +19,16 @@ use crate::backend::Consumed;
 use crate::doctor::{FOREIGN, STEAL};
 use crate::limits::{self, Shortfall};
 use crate::seconds::{self, window};
-use crate::spec::{Resolved, ResultKind, Strategy};
+use crate::spec::{Resolved, ResultKind, Strategy, generator};
 use crate::speed;
 use crate::trial::warm_up::Signals;
 use crate::trial::{Checked, Observation};
 
 #[cfg(test)]
 mod tests;
+
+/// The time of opening the connections that a plan does not count.
+const OPENING_UNNOTICED: Nanos = Nanos::from_millis(500);
 
 /// The judgement of an observation.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,7 +50,8 @@ pub struct Judged {
 
 pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
     let load = &observation.driven.load;
-    let mut reasons = load.validity.reasons.clone();
+    let in_fields = |text: &String| generator::in_fields(text);
+    let mut reasons: Vec<String> = load.validity.reasons.iter().map(in_fields).collect();
     if !load.validity.valid && reasons.is_empty() {
         reasons.push("the generator calls it not valid and gives no reason".to_owned());
     }
@@ -94,9 +98,9 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
         reasons.extend(decided.clone());
     }
     let refused = refusing(load, &observed);
-    let findings = load.findings.iter().cloned().chain(refused).chain(decided).collect();
+    let findings = load.findings.iter().map(in_fields).chain(refused).chain(decided).collect();
     let slo = outcome.map(|outcome| outcome.objectives).unwrap_or_default();
-    let mut warnings = load.warnings.clone();
+    let mut warnings: Vec<String> = load.warnings.iter().map(in_fields).collect();
     let unknown = load.validity.unknown.iter();
     warnings.extend(unknown.map(|gate| format!("not known if {}: {}", gate.name, gate.why)));
     warnings.extend(found.warnings);
@@ -252,6 +256,7 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
         unfinished: load.foreign.is_none().then_some(counts.unfinished),
         rests_on_unfinished: false,
         sessions: load.arrivals == Some(Arrivals::Sessions),
+        sessions_per_s: load.total.sessions.as_ref().and_then(|of| of.succeeded_per_s),
         failing: failing::of(load),
         labels: OfLabel::all(load),
         p50_ns: quantile(|times| times.p50_ns, Quantile::P50),
@@ -269,6 +274,8 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
         transport: transport::habits(load).into_iter().map(|(habit, _)| habit).collect(),
         slo_met,
         saturated: load.saturated == Some(true),
+        lacks_connections: lacks_connections(load),
+        opening_ns: opening(load),
         generator_bound: load.generator.generator_bound == Some(true),
         bytes_per_answer: bytes_per(counts.completed_inside as f64),
         bytes_per_operation: operations_per_s.and_then(|rate| bytes_per(rate * load.measured_s)),
@@ -296,6 +303,18 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
         limit: limit.map(|found| found.limit),
         ..observed
     }
+}
+
+/// Returns true if the load is not valid since it could not open all of its connections.
+fn lacks_connections(load: &Load) -> bool {
+    let is_short = load.connections.as_ref().is_some_and(|of| of.reached < of.asked);
+    is_short && load.validity.is_refused_by(GateName::Lost)
+}
+
+/// Returns the time that opening the connections took, if it is long enough to be noticed.
+fn opening(load: &Load) -> Option<u64> {
+    let took = Nanos::from_secs_f64(load.connections.as_ref()?.opening_s?);
+    (OPENING_UNNOTICED <= took).then_some(took.0)
 }
 
 /// Describes a closed loop in which so many requests failed that its rate is that of the failures: it sends

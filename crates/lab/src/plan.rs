@@ -375,7 +375,11 @@ impl<'a> Turns<'a> {
         };
         let found = search.found(metric);
         let is_bound = found.exact().is_none() && !found.is_unknown();
-        is_bound.then(|| found.in_words(|per_s| metric.written(per_s)))
+        let written = |per_s| match metric {
+            Metric::Capacity => search.arrivals().load_in_words(per_s),
+            _ => search.arrivals().requests_in_words(per_s),
+        };
+        is_bound.then(|| found.in_words(written))
     }
 
     /// Returns the strand whose turn it is; `None` if none is open.

@@ -5,6 +5,7 @@ use std::fmt;
 use measure::quantity::{counted, grouped};
 use measure::{Nanos, Rate};
 use results::journal::{Observed, Purpose, Status};
+use results::sessions::Arrivals;
 use results::speed::SLOW;
 use results::{Conclusion, Entry, Tick};
 
@@ -65,7 +66,9 @@ pub enum Event<'a> {
     Probed {
         /// The strand, if there are several.
         label: String,
+        /// The rate of what the search asks for: requests or sessions.
         completed_per_s: f64,
+        arrivals: Arrivals,
         /// True if the generator limited it: the system can complete more.
         is_lower_bound: bool,
         /// The rate of each target, with the number of targets.
@@ -192,10 +195,19 @@ impl fmt::Display for Event<'_> {
                     n => write!(f, " · {n} of {n} checks passed"),
                 }
             }
-            Event::Probed { label, completed_per_s, is_lower_bound, first, targets, strategy } => {
+            Event::Probed {
+                label,
+                completed_per_s,
+                arrivals,
+                is_lower_bound,
+                first,
+                targets,
+                strategy,
+            } => {
                 let about = if *is_lower_bound { "at least" } else { "about" };
-                let rate = grouped(*completed_per_s);
-                write!(f, "probe    {about} {rate}/s closed loop → first load ")?;
+                let rate = arrivals.load_in_words(*completed_per_s);
+                let first = arrivals.load_in_words(first.as_per_second());
+                write!(f, "probe    {about} {rate} closed loop → first load ")?;
                 if 1 < *targets {
                     write!(f, "{targets} × ")?;
                 }
@@ -310,7 +322,7 @@ impl fmt::Display for Line<'_> {
         let Line { entry, conclusion, without_rate } = self;
         let asked = match (entry.purpose, entry.asked_per_target_per_s) {
             (Purpose::Probe, _) => "probe".to_owned(),
-            (Purpose::Trial, Some(rate)) => format!("{}/s", grouped(rate)),
+            (Purpose::Trial, Some(rate)) => Arrivals::of([*entry]).load_in_words(rate),
             (Purpose::Trial, None) => (*without_rate).to_owned(),
         };
         write!(f, "{:>3} {asked:>9}   {:<10}", entry.trial, Mark::of(entry, *conclusion).word())?;
@@ -346,12 +358,13 @@ impl Line<'_> {
         if let Some(delivery) = observed.delivery.as_ref().filter(|of| 0 < of.lost) {
             write!(f, "  {} lost", counted(delivery.lost))?;
         }
-        let completed = grouped(observed.completed_per_s);
+        let requests = |per_s| Arrivals::of([*entry]).requests_in_words(per_s);
         if entry.asked_per_target_per_s.is_none() {
-            write!(f, "  {completed}/s completed")?;
+            write!(f, "  {} completed", requests(observed.completed_per_s))?;
         } else if observed.saturated {
             // The load is the rate of each target; this is the sum over all targets.
-            write!(f, "  {completed} of {}/s completed", grouped(observed.offered_per_s))?;
+            let completed = grouped(observed.completed_per_s);
+            write!(f, "  {completed} of {} completed", requests(observed.offered_per_s))?;
         }
         if 0 < observed.failures && !observed.is_failing() {
             write!(f, "  {} failed", counted(observed.failures))?;

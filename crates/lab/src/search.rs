@@ -3,6 +3,7 @@
 
 use measure::Rate;
 use measure::search::{self, Bounds, Strategy as Bisection};
+use results::sessions::Arrivals;
 
 use crate::spec::{Bracket, Growth, ResultKind, Search, Start, Stop, Strategy, Sweep};
 
@@ -41,7 +42,13 @@ const STEPS_BELOW_A_PROBE: usize = 5;
 /// the rate that the closed loop completed on each target, if the search begins with a probe. Where
 /// the SLO is missed at the first load, the probe was too fast or the share too high, so the sweep looks for
 /// a lower load to begin with.
-pub fn next(search: &Search, sweep: &Sweep, probed: Option<Rate>, points: &[Point]) -> Next {
+pub fn next(
+    search: &Search,
+    sweep: &Sweep,
+    probed: Option<Rate>,
+    points: &[Point],
+    arrivals: Arrivals,
+) -> Next {
     if let Some(below) = below_a_probe(search, points) {
         return Next::Load(below);
     }
@@ -56,6 +63,7 @@ pub fn next(search: &Search, sweep: &Sweep, probed: Option<Rate>, points: &[Poin
     match search.to {
         Some(to) if to.as_per_second() * (1.0 + 1e-9) < load.as_per_second() => {
             let last = points.last().map_or(to, |last| last.asked);
+            let last = arrivals.load_in_words(last.as_per_second());
             let is_met = |point: &Point| point.slo_met == Some(true);
             let asks_capacity = search.result == ResultKind::Capacity;
             let (answered, why) = match () {
@@ -63,7 +71,7 @@ pub fn next(search: &Search, sweep: &Sweep, probed: Option<Rate>, points: &[Poin
                     (false, format!("no stop rule fired up to {last}, the end of the range"))
                 }
                 () if asks_capacity && points.iter().all(is_met) => {
-                    (false, met_everywhere(last, ""))
+                    (false, met_everywhere(&last, ""))
                 }
                 () => (true, format!("the range was measured up to {last}")),
             };
@@ -119,7 +127,7 @@ fn above(sweep: &Sweep, load: Rate) -> Rate {
 }
 
 /// Returns the reason why a search for a capacity ends without one at the end of its range.
-pub(crate) fn met_everywhere(to: Rate, each: &str) -> String {
+pub(crate) fn met_everywhere(to: &str, each: &str) -> String {
     format!("the SLO was met up to {to}{each}, the end of the range: raise it")
 }
 
@@ -146,8 +154,9 @@ pub fn nearness(sweep: &Sweep, points: &[Point]) -> Option<String> {
 }
 
 /// Describes the bounds of the capacity that are known: `capacity between 800/s and 1,000/s`.
-pub fn bounds(bracket: &search::Bracket) -> Option<String> {
-    match (bracket.lower, bracket.upper) {
+pub fn bounds(bracket: &search::Bracket, arrivals: Arrivals) -> Option<String> {
+    let written = |load: Rate| arrivals.load_in_words(load.as_per_second());
+    match (bracket.lower.map(written), bracket.upper.map(written)) {
         (Some(lower), Some(upper)) => Some(format!("capacity between {lower} and {upper}")),
         (Some(lower), None) => Some(format!("capacity above {lower}")),
         (None, Some(upper)) => Some(format!("capacity below {upper}")),

@@ -236,14 +236,20 @@ pub fn planned_length(resolved: &Resolved, purpose: Purpose) -> Nanos {
     [rest, *phases.settle, before, warm_up, measure, *phases.drain].into_iter().sum()
 }
 
+/// Returns the time that a trial took before its load to open the connections, if that is noticed.
+pub fn opening(entry: &Entry) -> Nanos {
+    Nanos(entry.observed.as_ref().and_then(|observed| observed.opening_ns).unwrap_or_default())
+}
+
 /// Returns the length of a trial that has ended: a trial that had missed its SLO whatever followed is
-/// shorter than planned, and so is one that was steady early.
+/// shorter than planned, and so is one that was steady early. One whose connections were slow to open is longer.
 pub fn length(resolved: &Resolved, entry: &Entry) -> Nanos {
     let planned = planned_length(resolved, entry.purpose);
     let planned = match (until_steady(resolved, entry.purpose), entry.warmed_up_ns) {
         (Some(until), Some(warmed_up)) => planned.saturating_sub(*until.max) + Nanos(warmed_up),
         _ => planned,
     };
+    let planned = planned + opening(entry);
     let ended = entry.observed.as_ref().and_then(|observed| observed.ended_after_ns);
     ended.map_or(planned, |after| {
         (planned + Nanos(after)).saturating_sub(*resolved.spec.phases.measure.time)

@@ -27,6 +27,8 @@ pub struct Measurement {
     pub segments: Vec<Group>,
     /// The arrivals and answers over time, from the beginning of the measurement.
     pub balance: Balance,
+    /// The same of sessions, if requests belong to some.
+    pub sessions: Balance,
     /// The intervals of the measurement.
     pub series: Series<Interval>,
     /// The figures of the drain.

@@ -13,7 +13,7 @@ use ::measure::{Histogram, Nanos, Quantile, Rate};
 
 use net::host::Segments;
 
-use crate::driver::Outcome;
+use crate::driver::{Arrivals, Outcome};
 use crate::measurement::{Measurement, Plan};
 use crate::observe::Part;
 use crate::pacing::Pacing;
@@ -131,7 +131,7 @@ pub fn judge(plan: &Plan, measurement: &Measurement, besides: Besides) -> Judgem
             judgement.gates.push(busy);
         }
         Pacing::Open { .. } => {
-            let is_bound = too_busy(measurement, &total).is_some();
+            let is_bound = too_busy(plan, measurement, &total).is_some();
             let by_its_work = slowed(measurement) == Some(Slowed::ByItsWork);
             judgement.generator_bound = (is_bound && by_its_work).then_some(true);
         }
@@ -207,7 +207,7 @@ fn late(plan: &Plan, measurement: &Measurement, total: &Part, besides: Besides) 
     let is_uncertain = plan.slo.is_none() && bounds::is_uncertain(lower, upper);
     let why = match () {
         () if measurement.is_behind => Some(BEHIND.to_owned()),
-        () if let Some(what) = too_busy(measurement, total) => {
+        () if let Some(what) = too_busy(plan, measurement, total) => {
             Some(format!("{what}, and the target need not be the reason"))
         }
         () if bound < lateness && !is_of_delivery => {
@@ -229,17 +229,26 @@ const BEHIND: &str = "more requests were due than it could count, so some are mi
 /// Describes what an open loop did not get done while its generator was as busy as it can be; `None` if there is
 /// nothing, or it was not. Such a generator need not be late: it starts each request once a connection is free,
 /// and is slow to read the responses that free them.
-fn too_busy(measurement: &Measurement, total: &Part) -> Option<String> {
+fn too_busy(plan: &Plan, measurement: &Measurement, total: &Part) -> Option<String> {
     (BUSY <= measurement.machine.busy_share).then_some(())?;
     let rate = |count: u64| grouped(count as f64 / measurement.window.length().as_secs_f64());
     match () {
         () if measurement.is_behind => Some(BEHIND.to_owned()),
         () if 0 < total.outcome(Outcome::Dropped) => Some("the backlog was full".to_owned()),
-        () if measurement.balance.is_saturated() == Some(true) => {
+        () if is_saturated(plan, measurement) == Some(true) => {
             let (completed, intended) = (rate(total.completed_inside), rate(total.intended));
             Some(format!("{completed}/s of {intended}/s completed"))
         }
         () => None,
+    }
+}
+
+/// Returns true if the target did not keep up with the arrivals of an open loop; `None` if that is unknown.
+fn is_saturated(plan: &Plan, measurement: &Measurement) -> Option<bool> {
+    let Measurement { balance, sessions, .. } = measurement;
+    match plan.arrivals {
+        Some(Arrivals::Sessions) => balance.is_saturated_by(sessions),
+        Some(Arrivals::Requests) | None => balance.is_saturated(),
     }
 }
 
@@ -467,8 +476,8 @@ fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Ju
     let rate = |count: u64| count as f64 / seconds;
     let unconnected = unconnected(plan, measurement);
     if let Pacing::Open { .. } = plan.pacing {
-        let is_known = too_busy(measurement, total).is_none();
-        judgement.saturated = measurement.balance.is_saturated().filter(|_| is_known);
+        let is_known = too_busy(plan, measurement, total).is_none();
+        judgement.saturated = is_saturated(plan, measurement).filter(|_| is_known);
     }
     // A target that is not there completes less than is offered, too.
     if let Some(unconnected) = unconnected {
@@ -481,15 +490,24 @@ fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Ju
         let connections = plan.connections();
         let (completed, intended) =
             (grouped(rate(total.completed_inside)), grouped(rate(total.intended)));
+        let sessions = match plan.arrivals {
+            Some(Arrivals::Sessions) => {
+                let (begun, ended) = measurement.sessions.counts();
+                let (begun, ended) = (counted(begun), counted(ended));
+                format!(" ({begun} sessions began, and {ended} ended)")
+            }
+            Some(Arrivals::Requests) | None => String::new(),
+        };
+        let completed = format!("{completed}/s of {intended}/s completed{sessions}");
         // The target at its limit is slow to free the connections, but there may also be too few of them.
         judgement.saturation = Some(match CONNECTIONS_IN_USE * connections as f64 <= in_use {
             true => format!(
-                "{completed}/s of {intended}/s completed: requests waited for one of the {} connections, which \
+                "{completed}: requests waited for one of the {} connections, which \
                  were all in use; with more of them the target may complete more, unless it is saturated",
                 counted(connections as u64),
             ),
             false => format!(
-                "the target is saturated: {completed}/s of {intended}/s completed; response time grows while it \
+                "the target is saturated: {completed}; response time grows while it \
                  lasts, so its quantiles depend on the duration",
             ),
         });
@@ -576,6 +594,20 @@ fn warn(
                     "the busiest shard worked {:.0} % of the time: near its maximum the \
                      generator adds delays of its own; give it more cores",
                     100.0 * machine.busy_share
+                ));
+            }
+            if plan.arrivals == Some(Arrivals::Sessions)
+                && judgement.saturated.is_none()
+                && measurement.sessions.still_fills()
+            {
+                let (begun, ended) = measurement.sessions.counts();
+                warn(format!(
+                    "{} sessions began in the measurement and {} ended: those in progress still grew in number, so \
+                     that not all requests that belong to this rate were due yet, and the target may not keep up \
+                     with them. Measure for several times the length of a session with --duration, after a warm-up \
+                     of its length with --warm-up.",
+                    counted(begun),
+                    counted(ended),
                 ));
             }
             let interval = P99::of_response(total);

@@ -303,6 +303,6 @@ fn check_load(arguments: &Arguments, resolved: &Resolved, host: &Host) -> Result
         return Ok(());
     }
     let message = resolved.secrets.redact(&String::from_utf8_lossy(&checked.stderr));
-    let message = message.trim().trim_start_matches("error: ").to_owned();
+    let message = generator::in_fields(message.trim().trim_start_matches("error: "));
     Err(Stop::Question(anyhow!("the generator refuses this load\n  {message}")))
 }

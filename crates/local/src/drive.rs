@@ -14,6 +14,7 @@ use std::sync::mpsc::{self, Receiver};
 use anyhow::anyhow;
 use lab::backend::{Consumed, Death, Drive, Driven, Happened, Limits, Machine, Stop, Ticking};
 use lab::host;
+use lab::spec::generator::in_fields;
 use lab::spec::{LOAD, SUT};
 use lab::speed::Gauged;
 use measure::Nanos;
@@ -150,7 +151,10 @@ impl Generator {
     fn messages(&self) -> String {
         match self.messages.is_empty() {
             true => "it printed nothing".to_owned(),
-            false => self.messages.join("\n  ").trim_start_matches("error: ").to_owned(),
+            false => {
+                let messages = self.messages.join("\n  ");
+                in_fields(messages.trim_start_matches("error: "))
+            }
         }
     }
 

@@ -63,6 +63,9 @@ impl FromStr for Rate {
             _ => return Err(wrong()),
         };
         let amount = parse_count(amount).ok_or_else(wrong)?;
+        if FASTEST < amount / seconds {
+            return Err(ParseError::new(text, "rate of at most 1G/s, one each nanosecond", "5k/s"));
+        }
         Rate::per_second(amount / seconds)
             .ok_or_else(|| ParseError::new(text, "rate above zero", "5k/s"))
     }

@@ -150,6 +150,9 @@ impl Sum for Nanos {
     }
 }
 
+/// The longest length that a person can mean: a century.
+const LONGEST: Nanos = Nanos::from_secs(876_000 * 3600);
+
 /// Parses `10ms`, `1.5s`, `250us`, `40ns`, `5m`, `2h`. The unit is required: a bare number is
 /// easily misread as milliseconds.
 impl FromStr for Nanos {
@@ -167,7 +170,11 @@ impl FromStr for Nanos {
             "h" => 3600e9,
             _ => return Err(wrong()),
         };
-        Ok(Nanos((number * scale).round() as u64))
+        let nanos = (number * scale).round();
+        match nanos <= LONGEST.0 as f64 {
+            true => Ok(Nanos(nanos as u64)),
+            false => Err(ParseError::new(text, "length of time up to 876000h", "10ms, 1.5s or 2m")),
+        }
     }
 }
 

@@ -195,6 +195,7 @@ impl Fixture {
                 at_least: false,
                 offered_per_s: maximum.1.offered_per_s,
                 trial: maximum.0,
+                sessions: false,
             }),
             capacity: Some(Capacity {
                 rate_per_s: capacity.1.offered_per_s,
@@ -385,6 +386,9 @@ fn observed(load: &Load, trial: u32, limit_per_s: f64) -> Observed {
         generator_bound: false,
         rests_on_unfinished: false,
         sessions: false,
+        sessions_per_s: None,
+        lacks_connections: false,
+        opening_ns: None,
         saturated: limit_per_s < total.rates_per_s.offered,
         bytes_per_answer: Some(433.5),
         bytes_per_operation: None,

@@ -15,7 +15,7 @@ use crate::chart;
 use crate::plot::STYLE;
 use crate::run::{Run, Trial};
 use crate::table::{between, by_label, components, delivery, found, levels, raw, trials};
-use crate::text::{count, date, escape, list, rate, share, time};
+use crate::text::{count, date, escape, list, share, time};
 
 mod badges;
 
@@ -245,7 +245,7 @@ fn maximum(run: &Run, out: &mut String) -> std::fmt::Result {
                 "<p class=\"big\">{} <span>sustained</span></p>\
                  <p>at {} offered (trial {}), {} of it{p99}</p>",
                 maximum.rate_in_words(),
-                rate(maximum.offered_per_s),
+                maximum.offered_in_words(),
                 maximum.trial,
                 share(maximum.rate_per_s, maximum.offered_per_s),
             )?;
@@ -261,11 +261,11 @@ fn maximum(run: &Run, out: &mut String) -> std::fmt::Result {
 fn capacity(run: &Run, out: &mut String) -> std::fmt::Result {
     let so_far = so_far(run);
     write!(out, "<div class=\"figure\"><h3>Capacity under the SLO{so_far}</h3>")?;
-    let known = run.answer.as_ref().and_then(|answer| answer.searches.first());
-    let known = known.map(|search| search.found(Metric::Capacity));
+    let search = run.answer.as_ref().and_then(|answer| answer.searches.first());
+    let known = search.map(|search| (search.arrivals(), search.found(Metric::Capacity)));
     match &run.capacity {
-        None if known.is_some_and(|known| !known.is_unknown()) => {
-            let known = known.map_or(String::new(), |known| known.in_words(rate));
+        None if let Some((arrivals, known)) = known.filter(|(_, known)| !known.is_unknown()) => {
+            let known = known.in_words(|per_s| arrivals.load_in_words(per_s));
             write!(out, "<p class=\"big\">{known}</p><p>No load met the SLO.</p>")?;
         }
         None => {
@@ -279,7 +279,7 @@ fn capacity(run: &Run, out: &mut String) -> std::fmt::Result {
                 capacity.rate_in_words(),
                 escape(&capacity.slo),
                 capacity.trial,
-                rate(capacity.completed_per_s),
+                capacity.arrivals().requests_in_words(capacity.completed_per_s),
                 capacity.missed_in_words(),
             )?;
         }

@@ -182,6 +182,15 @@ impl Run {
         self.trials.iter().find(|trial| trial.entry.trial == number)
     }
 
+    /// Returns the place of the capacity on an axis of requests: of a load of sessions what its trial shows.
+    pub(crate) fn capacity_in_requests(&self, of: fn(&Observed) -> f64) -> Option<f64> {
+        let capacity = self.capacity.as_ref()?;
+        match capacity.sessions {
+            true => self.trial(capacity.trial)?.entry.observed.as_ref().map(of),
+            false => Some(capacity.rate_per_s),
+        }
+    }
+
     /// True if no answer was written: the run is running, was interrupted hard, or was killed.
     pub(crate) fn unfinished(&self) -> bool {
         let verdict = self.answer.as_ref().map(|answer| answer.verdict);

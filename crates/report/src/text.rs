@@ -4,7 +4,8 @@ use std::fmt::{self, Display, Write};
 
 use measure::quantity::grouped;
 use measure::{Civil, Nanos};
-use results::Conclusion;
+use results::sessions::Arrivals;
+use results::{Conclusion, Entry};
 
 #[cfg(test)]
 mod tests;
@@ -53,6 +54,12 @@ pub(crate) fn name(conclusion: Conclusion) -> &'static str {
         Conclusion::Missed => "SLO missed",
         Conclusion::Open => "too few requests for a verdict",
     }
+}
+
+/// Returns the load of a trial with its unit: `3,712/s`, `20 sessions/s`.
+pub(crate) fn load(entry: &Entry) -> String {
+    let words = |asked| Arrivals::of([entry]).load_in_words(asked);
+    entry.asked_per_s.map_or("closed loop".to_owned(), words)
 }
 
 /// Formats a rate: `3,712/s`.

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use measure::estimate::{self, CONFIDENCE};
-use measure::quantity::grouped;
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::Analysis;
@@ -18,6 +17,7 @@ use crate::journal::{self, Entry, Purpose, Status};
 use crate::metric::Metric;
 use crate::reproducibility::Reproduced;
 use crate::scaling::Scaling;
+use crate::sessions::Arrivals;
 use crate::shell;
 use crate::transport::Habit;
 
@@ -231,6 +231,9 @@ pub struct Search {
     /// alone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fixed: bool,
+    /// True if its loads are sessions per second, each of which is several requests.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sessions: bool,
     pub maximum_throughput: Option<Maximum>,
     pub capacity: Option<Capacity>,
     /// The bounds of the capacity, as offered rates of all targets: the highest load that met the SLO,
@@ -274,6 +277,7 @@ impl Search {
             repetition: 1,
             verdict: Verdict::Open,
             fixed: false,
+            sessions: false,
             maximum_throughput: None,
             capacity: None,
             lower: None,
@@ -287,6 +291,11 @@ impl Search {
             stopped_by: "not ended".to_owned(),
             trials: 0,
         }
+    }
+
+    /// Returns the kind of its loads.
+    pub fn arrivals(&self) -> Arrivals {
+        Arrivals::are_sessions(self.sessions)
     }
 
     /// Returns what the search knows of the capacity or of the maximum throughput.
@@ -384,12 +393,26 @@ pub struct Maximum {
     pub at_least: bool,
     pub offered_per_s: f64,
     pub trial: u32,
+    /// True if it was found by loads of sessions: both rates are of requests.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sessions: bool,
 }
 
 impl Maximum {
-    /// Returns `994/s`, or `at least 994/s`.
+    /// Returns `994/s`, or `at least 994/s`; beside loads of sessions `994 requests/s`.
     pub fn rate_in_words(&self) -> String {
-        result(Some((self.rate_per_s, self.at_least)), None).in_words(per_s)
+        result(Some((self.rate_per_s, self.at_least)), None)
+            .in_words(|rate| self.arrivals().requests_in_words(rate))
+    }
+
+    /// Returns what was offered, with its unit.
+    pub fn offered_in_words(&self) -> String {
+        self.arrivals().requests_in_words(self.offered_per_s)
+    }
+
+    /// Returns the kind of the loads that found it.
+    pub fn arrivals(&self) -> Arrivals {
+        Arrivals::are_sessions(self.sessions)
     }
 }
 
@@ -428,10 +451,12 @@ impl Capacity {
 
     /// Returns a load with its unit: `300/s`, or `300 sessions/s`.
     pub fn load_in_words(&self, rate: f64) -> String {
-        match self.sessions {
-            true => format!("{} sessions/s", grouped(rate)),
-            false => per_s(rate),
-        }
+        self.arrivals().load_in_words(rate)
+    }
+
+    /// Returns the kind of its loads.
+    pub fn arrivals(&self) -> Arrivals {
+        Arrivals::are_sessions(self.sessions)
     }
 
     /// Returns the loads beside it that missed the SLO: `; missed at 6,516/s; in doubt: 3,000/s below it
@@ -444,10 +469,6 @@ impl Capacity {
             below.map(|at| format!("; in doubt: {} below it missed too", self.load_in_words(at)));
         [above, below].into_iter().flatten().collect()
     }
-}
-
-fn per_s(value: f64) -> String {
-    format!("{}/s", grouped(value))
 }
 
 /// The most trials that are listed by their numbers.

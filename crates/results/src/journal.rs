@@ -10,6 +10,7 @@ use crate::failing::{self, Tally};
 use crate::failure::Failure;
 use crate::little::Little;
 use crate::load::{Load, Pacing};
+use crate::sessions::Arrivals;
 use crate::slo;
 use crate::times::Times;
 use crate::transport::Habit;
@@ -324,6 +325,10 @@ pub struct Observed {
     /// rates are.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sessions: bool,
+    /// The sessions per second that the successful requests are, if an open loop of them is asked for in sessions: of a
+    /// probe, what the search begins with. Absent in earlier results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions_per_s: Option<f64>,
     /// The failures by reason and by requests, the most frequent first. Absent without any, and in earlier
     /// results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -363,6 +368,13 @@ pub struct Observed {
     pub slo_met: Option<bool>,
     /// The completed rate no longer followed the offered load.
     pub saturated: bool,
+    /// True if the load is not valid since the generator could not open all of its connections.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lacks_connections: bool,
+    /// The time that opening the connections took before the load, where it was half a second or more: no plan of
+    /// the time counts it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opening_ns: Option<u64>,
     /// True if the generator's own work limited the load: the system can complete more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub generator_bound: bool,
@@ -399,6 +411,15 @@ pub struct Observed {
     /// The same in parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
+}
+
+impl Arrivals {
+    /// Returns the kind of the loads of these trials.
+    pub fn of<'a>(journal: impl IntoIterator<Item = &'a Entry>) -> Arrivals {
+        let mut observed = journal.into_iter().filter_map(|entry| entry.observed.as_ref());
+        let is_one = |of: &Observed| of.sessions || of.sessions_per_s.is_some();
+        Arrivals::are_sessions(observed.any(is_one))
+    }
 }
 
 impl Observed {

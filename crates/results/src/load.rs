@@ -79,8 +79,9 @@ pub struct Load {
     /// the requests that arrived in the second half of the measurement, and in each half of that
     /// half, fewer than 97 % were answered in the same time, by more than random variation
     /// explains. A long response time alone is not saturation, and the length of the drain changes
-    /// nothing. Absent for a closed loop, and if the load was too short, or had too few requests,
-    /// to decide.
+    /// nothing. If arrivals are sessions, also if those in progress grew in number together with the
+    /// requests that wait, by more than the rate of requests did. Absent for a closed loop, and if the
+    /// load was too short, or had too few requests, to decide.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub saturated: Option<bool>,
     pub generator: Generator,
@@ -654,6 +655,11 @@ impl Validity {
     /// busy, or its machine was disturbed, and nothing was lost.
     pub fn is_only_slowed(&self) -> bool {
         self.is_refused_only_by(&[GateName::Late, GateName::Disturbed, GateName::Busy])
+    }
+
+    /// True if this gate failed.
+    pub fn is_refused_by(&self, gate: GateName) -> bool {
+        self.gates.iter().any(|one| !one.passed && one.name == gate)
     }
 
     /// True if a gate failed, and all that did are of these.

@@ -419,6 +419,7 @@ fn both_sessions(one: Sessions, other: Sessions) -> Result<Sessions, String> {
         completed: one.completed + other.completed,
         unfinished: one.unfinished + other.unfinished,
         requests: one.requests + other.requests,
+        succeeded_per_s: one.succeeded_per_s.zip(other.succeeded_per_s).map(|(a, b)| a + b),
         ..one
     };
     other.broken.into_iter().for_each(|broken| whole.add_broken(broken));

@@ -1,5 +1,6 @@
 //! The sessions of a load: users whose requests follow from each other's responses.
 
+use measure::quantity::grouped;
 use serde::{Deserialize, Serialize};
 
 use crate::times::Times;
@@ -30,6 +31,10 @@ pub struct Sessions {
     pub unfinished: u64,
     /// The requests of all of them.
     pub requests: u64,
+    /// The sessions per second that the successful requests of the measurement are: divided by the mean number of a
+    /// session's requests. Absent where the arrivals of an open loop are requests, and in earlier documents.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub succeeded_per_s: Option<f64>,
     /// The sessions that ended with a failed request, whose later steps were not sent: by request and
     /// reason, the most frequent first.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
@@ -51,6 +56,28 @@ pub struct Broken {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reason: Option<String>,
     pub sessions: u64,
+}
+
+impl Arrivals {
+    /// Returns a load with its unit: `300/s`, or `300 sessions/s`.
+    pub fn load_in_words(self, per_s: f64) -> String {
+        match self {
+            Arrivals::Requests => format!("{}/s", grouped(per_s)),
+            Arrivals::Sessions => format!("{} sessions/s", grouped(per_s)),
+        }
+    }
+
+    /// Returns a rate of requests as it stands beside such loads: `300/s`, or `300 requests/s`.
+    pub fn requests_in_words(self, per_s: f64) -> String {
+        match self {
+            Arrivals::Requests => format!("{}/s", grouped(per_s)),
+            Arrivals::Sessions => format!("{} requests/s", grouped(per_s)),
+        }
+    }
+
+    pub(crate) fn are_sessions(sessions: bool) -> Arrivals {
+        if sessions { Arrivals::Sessions } else { Arrivals::Requests }
+    }
 }
 
 impl Sessions {

@@ -275,8 +275,16 @@ impl Slo {
             _ => {
                 let quantile = quantile(metric)?;
                 let max = max.parse().map_err(|error| format!("{error}"))?;
-                Ok(Slo::ResponseTime { quantile, max })
+                Slo::within(quantile, max)
             }
+        }
+    }
+
+    /// Returns an objective on the response time.
+    fn within(quantile: Quantile, max: Nanos) -> Result<Slo, String> {
+        match max {
+            Nanos::ZERO => Err("no response takes no time, so no load meets it".to_owned()),
+            max => Ok(Slo::ResponseTime { quantile, max }),
         }
     }
 
@@ -425,12 +433,13 @@ impl FromStr for Slo {
 
     fn from_str(text: &str) -> Result<Slo, String> {
         let text = text.trim();
-        if let Ok(max) = text.parse() {
-            return Ok(Slo::ResponseTime { quantile: Quantile::P99, max });
-        }
+        let max = text.parse::<Nanos>();
         let wrong = |why: String| {
             format!("`{text}` is not an SLO: {why}; write p99<=10ms or failures<=0.1%")
         };
+        if let Ok(max) = max {
+            return Slo::within(Quantile::P99, max).map_err(wrong);
+        }
         let (metric, max) = ["<=", "≤", "<"]
             .into_iter()
             .find_map(|sign| text.split_once(sign))

@@ -129,9 +129,8 @@ pub(crate) fn capacity(arguments: &Capacity) -> Result<Exit, Failure> {
     let Experiment { yaml, resolved, variables, outlook } =
         asked::experiment(&asked, &name, folder).map_err(failed)?;
     if let Some(path) = &arguments.save {
-        let was_there = save(path, &yaml).map_err(failed)?;
-        let as_it_was = if was_there { " (as it was)" } else { "" };
-        output::error(&format!("saved    {}{as_it_was}", path.display()));
+        // A file that is in the way is said before anybody waits.
+        is_saved(path, &yaml).map_err(failed)?;
     }
     output::error(&format!("time     {outlook}"));
     for (variable, of) in &variables {
@@ -139,10 +138,20 @@ pub(crate) fn capacity(arguments: &Capacity) -> Result<Exit, Failure> {
             "secret   {of} is not kept: `resume` needs it again, as `export {variable}=…`"
         ));
     }
+    let mut saved = None;
+    let mut saving = || {
+        let Some(path) = &arguments.save else { return Ok(()) };
+        let as_it_was = if save(path, &yaml)? { " (as it was)" } else { "" };
+        saved = Some(format!("saved    {}{as_it_was}", path.display()));
+        Ok(())
+    };
     let ended = watched(&arguments.watched, |host, backends, progress| {
-        experiment::run(&resolved, out(&arguments.out), host, backends, progress)
-    })?;
-    conclude(ended, arguments.watched.json)
+        let out = out(&arguments.out);
+        experiment::run_that_begins_with(&mut saving, &resolved, out, host, backends, progress)
+    });
+    // Not while the view has the terminal.
+    saved.iter().for_each(|line| output::error(line));
+    conclude(ended?, arguments.watched.json)
 }
 
 fn asked(arguments: &Capacity) -> anyhow::Result<Asked> {
@@ -184,19 +193,44 @@ fn asked(arguments: &Capacity) -> anyhow::Result<Asked> {
 /// Writes the experiment into a new file: one that is there may have been changed by hand. One with the same
 /// experiment is left as it is, so a command can be given twice. Returns true if the file was there.
 fn save(path: &Path, yaml: &str) -> anyhow::Result<bool> {
-    let written = OpenOptions::new().write(true).create_new(true).open(path);
-    let Err(error) = written.and_then(|mut file| file.write_all(yaml.as_bytes())) else {
-        return Ok(false);
-    };
-    let shown = path.display();
-    if error.kind() != std::io::ErrorKind::AlreadyExists {
-        anyhow::bail!("--save {shown}: {}", regular::plain(&error));
+    if is_saved(path, yaml)? {
+        return Ok(true);
     }
-    match regular::read(path, yaml.len() as u64).is_ok_and(|there| there == yaml.as_bytes()) {
-        true => Ok(true),
-        false => anyhow::bail!(
+    let written = OpenOptions::new().write(true).create_new(true).open(path);
+    let written = written.and_then(|mut file| file.write_all(yaml.as_bytes()));
+    let in_words = |error| anyhow::anyhow!("--save {}: {}", path.display(), regular::plain(&error));
+    written.map(|()| false).map_err(in_words)
+}
+
+/// Returns true if the file is there with the same experiment, and false if there is none. Fails for anything else.
+fn is_saved(path: &Path, yaml: &str) -> anyhow::Result<bool> {
+    if !regular::is_there(path) {
+        return Ok(false);
+    }
+    let shown = path.display();
+    let kept = match regular::read(path, MOST_SAVED) {
+        Ok(there) if there == yaml.as_bytes() => return Ok(true),
+        Ok(there) => there,
+        Err(_) if path.is_dir() => anyhow::bail!(
+            "--save {shown}: it is a folder, and nothing was loaded; name a file in it: {}",
+            path.join("experiment.yaml").display()
+        ),
+        Err(error) => anyhow::bail!(
+            "--save {shown}: there is something else, and nothing was loaded: {}; name a new file",
+            regular::plain(&error)
+        ),
+    };
+    let folder = regular::folder_of(path);
+    match lab::spec::from_bytes(&shown.to_string(), &kept, folder, None, &[]) {
+        Ok(_) => anyhow::bail!(
             "--save {shown}: there is such a file, with another experiment, and nothing was loaded; name a new file, \
              remove this one, or ask again what it asks by `benchwright run {shown}`"
         ),
+        Err(_) => anyhow::bail!(
+            "--save {shown}: there is such a file, which is not an experiment, and nothing was loaded; name another"
+        ),
     }
 }
+
+/// The longest file of which it is asked if it is an experiment.
+const MOST_SAVED: u64 = 1 << 20;

@@ -35,6 +35,7 @@ fn measurement(ok: u64, timeout: u64, unfinished: u64) -> Measurement {
         labels: Vec::new(),
         segments: Vec::new(),
         balance,
+        sessions: Balance::new(Instant(0)),
         series: Series::new(Instant(0), Nanos::SECOND),
         drained: Interval::default(),
         hiccups: Histogram::new(),
@@ -71,6 +72,7 @@ fn a_target_that_fails_most_requests_is_not_called_saturated() {
         endpoints: Vec::new(),
     };
     let context = Context {
+        requests_of_an_arrival: 1.0,
         arguments: Vec::new(),
         seed: 1,
         slo: &[],

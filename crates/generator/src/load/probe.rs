@@ -168,6 +168,7 @@ fn ask(arguments: &Load, secrets: &mut results::Secrets) -> Result<Seen, Failure
         seed: arguments.seed,
         slo: &[],
         labels: &[],
+        requests_of_an_arrival: 1.0,
         has_one_path: true,
         compatibility: None,
     };

@@ -59,8 +59,17 @@ pub(super) fn load(arguments: &Load, file: &Path, secrets: &mut Secrets) -> Resu
     }
     let drivers = asked.drivers(arguments, &plan, targets[0].endpoints.len());
     let (events, has_one_path, script_set) = (None, false, None);
-    let prepared =
-        Prepared { arguments, secrets, targets, plan, labels, events, has_one_path, script_set };
+    let prepared = Prepared {
+        arguments,
+        secrets,
+        targets,
+        plan,
+        labels,
+        requests_of_an_arrival: 1.0,
+        events,
+        has_one_path,
+        script_set,
+    };
     prepared.carry_out(drivers)
 }
 

@@ -270,6 +270,7 @@ fn sessions_and_labels_have_lines_of_their_own() {
         completed: 9_985,
         unfinished: 5,
         requests: 20_000,
+        succeeded_per_s: Some(1_000.0),
         broken: vec![
             Broken {
                 at: Some("login".to_owned()),

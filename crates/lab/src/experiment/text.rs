@@ -481,8 +481,11 @@ fn fixed_loads(resolved: &Resolved) -> Option<Vec<Rate>> {
     let search = resolved.spec.search.as_ref()?;
     let (Start::At(_), Some(_)) = (search.start, search.to) else { return None };
     let unstopped = Sweep { stop: Vec::new(), ..search.sweep()?.clone() };
+    let next = |search, sweep, points: &[_]| {
+        search::next(search, sweep, None, points, results::sessions::Arrivals::Requests)
+    };
     let mut points = Vec::new();
-    while let search::Next::Load(asked) = search::next(search, &unstopped, None, &points) {
+    while let search::Next::Load(asked) = next(search, &unstopped, &points) {
         let none = search::Point { asked, sustained_per_s: 0.0, slo_met: None, is_bound: false };
         points.push(none);
         if resolved.spec.budget.trials.0 as usize <= points.len() {

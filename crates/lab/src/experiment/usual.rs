@@ -8,6 +8,7 @@
 use measure::search::trials;
 use measure::{Nanos, Random, Rate, estimate};
 use results::journal::Purpose;
+use results::sessions::Arrivals;
 
 use crate::plan::Plan;
 use crate::search::{self, Next, Point};
@@ -242,7 +243,7 @@ fn of_sweep(
 ) {
     let mut points: Vec<Point> = Vec::new();
     while points.len() < MOST
-        && let Next::Load(asked) = search::next(search, sweep, probed, &points)
+        && let Next::Load(asked) = search::next(search, sweep, probed, &points, Arrivals::Requests)
     {
         let noise = system.noise();
         if !count(asked, noise, system) {

@@ -1,12 +1,12 @@
 //! The next step of one strand, from its trials alone: a pure function, so that a run is resumed by
 //! reading the journal.
 
-use measure::quantity::grouped;
 use measure::search::{Bracket, Judged, Step};
 use measure::{Nanos, Random, Rate};
 use results::answer::failing_in_words;
 use results::at_load::{self, AtLoad, Conclusion, Judgement};
 use results::journal::{Entry, Observed, Purpose, Status, Why};
+use results::sessions::Arrivals;
 use results::{failing, slo};
 
 use crate::course::{Attempt, Ending};
@@ -27,6 +27,9 @@ const MOST_GENERATOR_BOUND: usize = 2;
 
 /// The most trials that only a longer wait for their responses could give an answer.
 const MOST_NOT_AWAITED: usize = 2;
+
+/// The most trials that could not open all of their connections: no calmer machine opens them.
+const MOST_UNCONNECTED: usize = 2;
 
 /// The most probes if none of them is valid. A disturbance only slows a probe down, so the fastest
 /// is the best estimate.
@@ -59,7 +62,7 @@ pub enum Decision {
 pub(super) struct Spent {
     /// The number of strands among which the budget is shared.
     strands: u64,
-    /// The planned time of the trials that count.
+    /// The time of the trials that count: as planned, and with what opening their connections took.
     time: Nanos,
     /// The time lost to disturbances: invalid trials, and waiting for a calm machine.
     lost: Nanos,
@@ -136,7 +139,7 @@ pub(super) fn next(
         Strategy::Sweep(sweep) => {
             let allowed = |allowance, load| allowed(allowance, Purpose::Trial, Some(load));
             sweep_on(resolved, journal, &allowed, |points| {
-                search::next(search, sweep, probed, points)
+                search::next(search, sweep, probed, points, Arrivals::of(journal))
             })
         }
         Strategy::Bracket(bracket) => {
@@ -279,42 +282,53 @@ fn failing_at_any_load(resolved: &Resolved, journal: &[Entry]) -> Option<String>
     if !has_evidence || !observed().all(|(_, of)| fails(of)) {
         return None;
     }
-    let load = entry.asked_per_s.unwrap_or(lowest.offered_per_s);
+    let arrivals = Arrivals::of(journal);
+    let load = match entry.asked_per_s {
+        Some(asked) => arrivals.load_in_words(asked),
+        None => arrivals.requests_in_words(lowest.offered_per_s),
+    };
     let words = lowest.failing_in_words()?;
     Some(format!(
-        "most requests failed in every trial; at the lowest load, {}/s, {words}; no lower load and no calmer machine \
+        "most requests failed in every trial; at the lowest load, {}, {words}; no lower load and no calmer machine \
          changes that: {CORRECT}",
-        grouped(load)
+        load
     ))
 }
 
 /// Returns the ending of a search that found these bounds of the capacity.
 fn ended(resolved: &Resolved, journal: &[Entry], bracket: &Bracket) -> Ending {
     let each = if 1 < resolved.targets() { " per instance" } else { "" };
+    let arrivals = Arrivals::of(journal);
+    let written = |load: Rate| arrivals.load_in_words(load.as_per_second());
     let beyond = out_of_reach(journal).into_iter().find(|(load, _)| bracket.upper == Some(*load));
     if let Some((load, tried)) = beyond {
-        let met = bracket.lower.map(|lower| format!("the SLO was met up to {lower}{each}, and "));
+        let met = bracket.lower.map(written);
+        let met = met.map(|lower| format!("the SLO was met up to {lower}{each}, and "));
         let reasons = tried.last().map(|entry| entry.reasons.join("\n  ")).unwrap_or_default();
         let met = met.unwrap_or_default();
         return Ending::NoAnswer(format!(
-            "{met}the generator cannot offer {load}{each}: {reasons}"
+            "{met}the generator cannot offer {}{each}: {reasons}",
+            written(load)
         ));
     }
     match (bracket.lower, bracket.upper) {
         (Some(lower), Some(upper)) => {
             if let Some(why) = limit_of_connections(resolved, journal) {
+                let upper = written(upper);
                 return Ending::NoAnswer(format!("the SLO was missed at {upper}{each}, but {why}"));
             }
             let apart = upper.as_per_second() / lower.as_per_second() - 1.0;
             let apart = (1e3 * apart).round() / 10.0;
             Ending::Answered(format!(
-                "the capacity lies between {lower} and {upper}{each}, {apart} % apart"
+                "the capacity lies between {} and {}{each}, {apart} % apart",
+                written(lower),
+                written(upper)
             ))
         }
         (None, Some(upper)) => {
-            Ending::Answered(format!("the SLO was missed down to {upper}{each}"))
+            Ending::Answered(format!("the SLO was missed down to {}{each}", written(upper)))
         }
-        (Some(lower), None) => Ending::NoAnswer(search::met_everywhere(lower, each)),
+        (Some(lower), None) => Ending::NoAnswer(search::met_everywhere(&written(lower), each)),
         (None, None) => unreachable!("a search ends after a trial"),
     }
 }
@@ -385,7 +399,10 @@ pub fn bracket(resolved: &Resolved, journal: &[Entry]) -> Option<Bracket> {
 pub(super) fn found(resolved: &Resolved, journal: &[Entry]) -> Option<Rate> {
     let points = swept(resolved, journal);
     if resolved.spec.slo.is_empty() {
-        return Rate::per_second(search::best(&points) / f64::from(resolved.targets()));
+        // What was sustained are requests, and a share of it is asked for in sessions.
+        let in_sessions = at_load::evidence(journal).filter_map(|(_, of)| of.sessions_per_s);
+        let best = in_sessions.reduce(f64::max).unwrap_or_else(|| search::best(&points));
+        return Rate::per_second(best / f64::from(resolved.targets()));
     }
     if let Some(bracket) = bracket(resolved, journal) {
         return bracket.lower;
@@ -472,7 +489,11 @@ fn probe(resolved: &Resolved, journal: &[Entry], spent: &Spent) -> Result<Rate, 
 /// Returns what the fastest probe completed on each target, without failures: a refusal is fast.
 fn fastest_probe(resolved: &Resolved, journal: &[Entry]) -> Option<Rate> {
     let probes = journal.iter().filter(|entry| entry.purpose == Purpose::Probe);
-    let completed = probes.filter_map(|entry| entry.observed.as_ref()?.succeeded_per_s);
+    // What the search asks for: of a load of sessions, each request is only a part.
+    let completed = probes.filter_map(|entry| {
+        let observed = entry.observed.as_ref()?;
+        observed.sessions_per_s.or(observed.succeeded_per_s)
+    });
     Rate::per_second(completed.fold(0.0, f64::max) / f64::from(resolved.targets()))
 }
 
@@ -543,6 +564,11 @@ fn attempt(
         // The rate of an open loop is a bound of what the system sustains, as that of a disturbed one is.
         return Err(Refusal { why: last_reason(), disturbed: load.is_some() });
     }
+    let is_unconnected =
+        |entry: &&Entry| entry.observed.as_ref().is_some_and(|observed| observed.lacks_connections);
+    if MOST_UNCONNECTED <= failed.iter().copied().filter(is_unconnected).count() {
+        return refused(last_reason());
+    }
     let is_cut_off =
         |entry: &&Entry| entry.observed.as_ref().is_some_and(Observed::needs_longer_drain);
     if MOST_NOT_AWAITED <= failed.iter().copied().filter(is_cut_off).count() {
@@ -572,7 +598,9 @@ fn attempt(
     if purpose == Purpose::Trial && budget.trials.0 <= trials {
         return used_up(format!("{trials} trials"));
     }
-    let next = trial::planned_length(resolved, purpose);
+    // Connections that were slow to open will be again.
+    let opening = journal.last().map_or(Nanos::ZERO, trial::opening);
+    let next = trial::planned_length(resolved, purpose) + opening;
     // A probe is for the trial that follows.
     let follows = match purpose {
         Purpose::Probe => trial::planned_length(resolved, Purpose::Trial),
@@ -613,8 +641,10 @@ fn attempt(
     }
     let longest = (FIRST_WAIT * u64::from(invalid.max(1))).min(LONGEST_WAIT);
     let last = failed.last();
-    let may_calm_down = repeats_invalid
-        && !last.is_some_and(|entry| is_cut_off(entry) || is_generator_bound(entry));
+    let is_of_the_machine = |entry: &&&Entry| {
+        !is_cut_off(entry) && !is_unconnected(entry) && !is_generator_bound(entry)
+    };
+    let may_calm_down = repeats_invalid && last.as_ref().is_some_and(is_of_the_machine);
     let await_calm = may_calm_down.then(|| left.saturating_sub(next).min(longest));
     let attempt = failed.len() as u32 + 1;
     Ok(Attempt { purpose, asked: load, repetition, attempt, await_calm, why: None, bracket: None })

@@ -8,6 +8,7 @@ use measure::{Rate, capacity as fit};
 use results::answer::{Capacity, Estimate, Maximum, Search, Verdict};
 use results::at_load::{self, AtLoad};
 use results::journal::{Entry, Observed, Status};
+use results::sessions::Arrivals;
 use results::slo;
 use results::speed::Usual;
 
@@ -82,6 +83,7 @@ pub(crate) fn searched(resolved: &Resolved, journal: &[Entry], ending: &Ending) 
     let mut search = Search {
         verdict,
         fixed,
+        sessions: Arrivals::of(journal) == Arrivals::Sessions,
         limited_by,
         connections_bound,
         ended_with_range: has_ended_with_range(resolved, journal, ending),
@@ -126,7 +128,10 @@ fn has_ended_with_range(resolved: &Resolved, journal: &[Entry], ending: &Ending)
         // Only the first load of a sweep depends on a probe.
         (Strategy::Sweep(sweep), None) => {
             !points.is_empty()
-                && matches!(search::next(search, sweep, None, &points), Next::Ended { .. })
+                && matches!(
+                    search::next(search, sweep, None, &points, Arrivals::of(journal)),
+                    Next::Ended { .. }
+                )
         }
         (Strategy::Bracket(_), None) => false,
     };
@@ -246,6 +251,7 @@ fn maximum(resolved: &Resolved, journal: &[Entry]) -> Option<Maximum> {
         at_least: true,
         offered_per_s: measure::estimate::median(&offered)?,
         trial: entry.trial,
+        sessions: Arrivals::of(journal) == Arrivals::Sessions,
     })
 }
 

@@ -70,6 +70,9 @@ fn observed() -> Observed {
         generator_bound: false,
         rests_on_unfinished: false,
         sessions: false,
+        sessions_per_s: None,
+        lacks_connections: false,
+        opening_ns: None,
         saturated: false,
         bytes_per_answer: None,
         bytes_per_operation: None,
@@ -100,6 +103,7 @@ fn a_finished_trial_is_one_line() {
         }),
         ..observed()
     };
+    let of_sessions = Observed { sessions: true, ..saturated.clone() };
     let missed = Observed { slo_met: Some(false), failures: 1_234, ..observed() };
     // The sum of the known components would look like that of the system.
     let unknown = Observed { cpu_unknown: 3, ..observed() };
@@ -121,6 +125,7 @@ fn a_finished_trial_is_one_line() {
         entry(Status::Invalid, Some(observed()), &["generator late: p99 1.9 ms > 0.49 ms"]),
         entry(Status::Aborted, None, &["hotel was killed by SIGKILL in mid-trial"]),
         Entry { asked_per_target_per_s: None, ..entry(Status::Valid, Some(observed()), &[]) },
+        entry(Status::Valid, Some(of_sessions), &[]),
     ];
     let ended = lines.iter().map(|entry| {
         let await_calm = (entry.status == Status::Invalid).then_some(Nanos::from_secs(60));
@@ -160,6 +165,7 @@ fn a_finished_trial_is_one_line() {
          11   3,910/s   invalid     generator late: p99 1.9 ms > 0.49 ms → repeated when the machine is calm
          11   3,910/s   aborted     hotel was killed by SIGKILL in mid-trial → repeated
          11    closed   ok          p50 1.10 ms  p99 4.90 ms   3,899/s completed  cpu 0.61
+         11 3,910 sessions/s   saturated   p50 212 ms   p99 901 ms    3,702 of 3,905 requests/s completed  limited by: hotel (CPU limit)
     "#]].assert_eq(&text);
 }
 
@@ -196,7 +202,8 @@ fn each_event_before_the_trials_is_one_line() {
     let probed = |targets, is_lower_bound| {
         let (label, strategy) = (String::new(), strategy.clone());
         let completed_per_s = 3_900.4;
-        Event::Probed { label, completed_per_s, is_lower_bound, first, targets, strategy }
+        let arrivals = if targets == 3 { Arrivals::Sessions } else { Arrivals::Requests };
+        Event::Probed { label, completed_per_s, arrivals, is_lower_bound, first, targets, strategy }
     };
     let events = [
         Event::Notice("virtual machine".to_owned()),
@@ -208,6 +215,7 @@ fn each_event_before_the_trials_is_one_line() {
         Event::Deployed { what: "http://127.0.0.1:8080".to_owned(), took: None, smoke_tests: 0 },
         probed(1, false),
         probed(2, true),
+        probed(3, false),
     ];
     let text: String = events.iter().map(|event| format!("{event}\n")).collect();
     expect![[r#"
@@ -216,6 +224,7 @@ fn each_event_before_the_trials_is_one_line() {
         deploy   http://127.0.0.1:8080 runs elsewhere (no sut.ready.get: not asked if it is ready)
         probe    about 3,900/s closed loop → first load 2,340/s, step 5 %
         probe    at least 3,900/s closed loop → first load 2 × 2,340/s, step 5 %
+        probe    about 3,900 sessions/s closed loop → first load 3 × 2,340 sessions/s, step 5 %
     "#]]
     .assert_eq(&text);
 }

@@ -28,7 +28,13 @@ fn sweep(stop: Vec<Stop>) -> Search {
 fn run(search: &Search, curve: impl Fn(usize, f64) -> (f64, bool)) -> (Vec<Point>, Next) {
     let mut points: Vec<Point> = Vec::new();
     loop {
-        match next(search, search.sweep().unwrap(), Some(rate(5_000.0)), &points) {
+        match next(
+            search,
+            search.sweep().unwrap(),
+            Some(rate(5_000.0)),
+            &points,
+            Arrivals::Requests,
+        ) {
             Next::Load(asked) => {
                 let (sustained_per_s, met) = curve(points.len(), asked.as_per_second());
                 points.push(Point { asked, sustained_per_s, slo_met: Some(met), is_bound: false });

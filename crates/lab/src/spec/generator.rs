@@ -98,6 +98,28 @@ pub fn fields(resolved: &Resolved) -> Vec<&'static str> {
     options().filter_map(|known| set(&known)).collect()
 }
 
+/// Returns a text of the generator with the fields of a spec in place of the options that they set: an experiment
+/// does not have these. Where the text names the field itself, it stays.
+pub fn in_fields(text: &str) -> String {
+    let mut rest = text;
+    let mut written = String::new();
+    while let Some(at) = rest.find("--") {
+        let (before, from) = rest.split_at(at);
+        let is_name = |c: char| c.is_ascii_lowercase() || c == '-';
+        let (name, after) = from.split_at(from.find(|c| !is_name(c)).unwrap_or(from.len()));
+        let is_word = !before.ends_with(|c: char| c.is_alphanumeric() || c == '-');
+        let known = options().filter(|_| is_word).find(|known| known.name == name);
+        let field = known.and_then(|known| match known.origin {
+            Origin::Spec { field, .. } | Origin::Workload { field } => Some(field),
+            Origin::Runner { .. } | Origin::Nothing { .. } => None,
+        });
+        written += before;
+        written += field.filter(|field| !text.contains(field)).unwrap_or(name);
+        rest = after;
+    }
+    written + rest
+}
+
 fn written(asked: &Asked<'_>) -> Arguments {
     let each = options()
         .flat_map(|known| known.values(asked).into_iter().map(move |value| (known.name, value)));

@@ -240,12 +240,15 @@ impl From<AtLeastOne> for u32 {
     }
 }
 
+/// The largest of these numbers.
+const MOST: u32 = 1_000_000;
+
 impl TryFrom<u32> for AtLeastOne {
     type Error = String;
     fn try_from(number: u32) -> Result<AtLeastOne, String> {
         match number {
-            1..=1_000_000 => Ok(AtLeastOne(number)),
-            _ => Err(format!("`{number}` is too few or too many; write a number from 1")),
+            1..=MOST => Ok(AtLeastOne(number)),
+            _ => Err(format!("`{number}` is too few or too many; write a number from 1 to {MOST}")),
         }
     }
 }

@@ -139,7 +139,7 @@ pub struct Budget {
     /// then the trial counts, with a warning.
     pub slow_attempts: u32,
     /// The longest time of all phases, as planned (not as the clock showed, so that a resumed run
-    /// decides alike).
+    /// decides alike), with the time of opening the connections where it was half a second or more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<Written<Nanos>>,
     /// The extra time for disturbances: trials that were not valid, and waiting for a calm machine.

@@ -275,7 +275,7 @@ fn no_repetitions_an_empty_range_and_a_negative_step_are_errors() {
     check(
         &spec("repeat: {trials: 0}\n"),
         expect![[r#"
-        `0` is too few or too many; write a number from 1
+        `0` is too few or too many; write a number from 1 to 1000000
          --> my.yaml:7:18
           |
         7 | repeat: {trials: 0}
@@ -584,7 +584,7 @@ fn an_error_in_a_profile_or_a_setting_is_named() {
         Some("short"),
         &[],
         expect![[r#"
-        profile `short`, repeat.trials: `0` is too few or too many; write a number from 1
+        profile `short`, repeat.trials: `0` is too few or too many; write a number from 1 to 1000000
           --> my.yaml:10:3
            |
         10 |   short: {repeat: {trials: 0}}

@@ -113,6 +113,7 @@ pub(super) fn merge(
         labels: recorded.labels,
         segments: recorded.segments,
         balance: recorded.balance,
+        sessions: recorded.sessions,
         series: recorded.series,
         drained: recorded.drained,
     }

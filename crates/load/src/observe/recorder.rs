@@ -24,6 +24,7 @@ pub struct Recorder {
     /// The figures by segment of the shape, each with its end after the beginning of the measurement.
     segments: Vec<(Instant, Group)>,
     balance: Balance,
+    sessions: Balance,
     interval: Nanos,
     /// The interval that is being recorded.
     current: Buffer,
@@ -44,6 +45,8 @@ pub struct Recorded {
     pub segments: Vec<Group>,
     /// The arrivals and answers over time, from the beginning of the window.
     pub balance: Balance,
+    /// The same of sessions: those that began, and those that ended whether or not they were complete.
+    pub sessions: Balance,
     /// The end of the window, which may be earlier than planned.
     pub window_end: Instant,
     /// The intervals of the window; the last one ends with it.
@@ -73,6 +76,7 @@ impl Recorded {
             into.add(group);
         }
         self.balance.add(other.balance);
+        self.sessions.add(other.sessions);
         self.window_end = self.window_end.max(other.window_end);
         self.series.add(other.series);
         self.drained.merge(other.drained);
@@ -94,6 +98,7 @@ impl Recorder {
             labels: Vec::new(),
             segments: Vec::new(),
             balance: Balance::new(Instant::NEVER),
+            sessions: Balance::new(Instant::NEVER),
             interval,
             current: Buffer { end: Instant::NEVER, ..Buffer::default() },
             interval_writer: IntervalWriter::begin(interval, live),
@@ -126,6 +131,7 @@ impl Recorder {
             labels: self.labels,
             segments: self.segments.into_iter().map(|(_, group)| group).collect(),
             balance: self.balance,
+            sessions: self.sessions,
             window_end: self.window.end,
             series,
             drained,
@@ -173,6 +179,7 @@ impl Observer for Recorder {
     fn begin(&mut self, start: Instant, window: Window) {
         self.window = window;
         self.balance = Balance::new(window.start);
+        self.sessions = Balance::new(window.start);
         (self.current.begin, self.current.end) = (start, self.end_of(start));
     }
 
@@ -297,6 +304,7 @@ impl Observer for Recorder {
     }
 
     fn session_begun(&mut self, of: Of, intended: Instant) {
+        self.sessions.arrived(intended);
         let counts = self.window.contains(intended);
         // In a warm-up, too, so that the memory is there when it counts.
         let sessions = self.part(of).sessions.get_or_insert_default();
@@ -304,6 +312,10 @@ impl Observer for Recorder {
     }
 
     fn session_ended(&mut self, end: &SessionEnd) {
+        // One that a timeout ended is not in progress any more.
+        if end.outcome != Outcome::Unfinished && end.done < self.window.end {
+            self.sessions.answered(end.done);
+        }
         if self.window.contains(end.intended) {
             self.part(end.of).sessions.get_or_insert_default().count(end);
         }

@@ -38,6 +38,7 @@ fn measurement(response: u64, lateness: u64, hiccup: u64) -> Measurement {
         labels: Vec::new(),
         segments: Vec::new(),
         balance: Balance::new(Instant(0)),
+        sessions: Balance::new(Instant(0)),
         series: Series::new(Instant(0), Nanos::SECOND),
         drained: Interval::default(),
         hiccups,
@@ -463,4 +464,32 @@ fn requests_that_all_wait_for_a_response_measure_nothing() {
     let judged = judge(&plan(), &waiting, Besides::default());
     let [reason] = &judged.reasons()[..] else { panic!("{:?}", judged.reasons()) };
     assert!(reason.starts_with("nothing was measured: 0 of 1 request had"), "{reason}");
+}
+
+/// Each second, 1,000 sessions begin, and each of their first requests is answered; their next ones are due later.
+#[test]
+fn a_load_that_is_shorter_than_its_sessions_has_a_warning_with_the_remedy() {
+    let of_sessions = Plan { arrivals: Some(Arrivals::Sessions), ..plan() };
+    let mut short = measurement(1_000, 10, 100);
+    for arrival in 0..1_000 {
+        short.sessions.arrived(Instant(arrival * 1_000_000));
+        short.balance.arrived(Instant(arrival * 1_000_000));
+        short.balance.answered(Instant(arrival * 1_000_000 + 1_000_000));
+    }
+    let judged = |plan: &Plan, measurement: &Measurement| {
+        let judgement = judge(plan, measurement, Besides::default());
+        (judgement.saturated, judgement.warnings.join("; "))
+    };
+    let (saturated, warnings) = judged(&of_sessions, &short);
+    assert_eq!(saturated, None);
+    assert!(
+        warnings.starts_with("1,000 sessions began in the measurement and 0 ended"),
+        "{warnings}"
+    );
+    assert!(warnings.contains("with --duration, after a warm-up"), "{warnings}");
+    // Of arrivals that are requests, sessions say nothing.
+    assert_eq!(judged(&plan(), &short), (Some(false), String::new()));
+    // Once they end as they begin, the load is kept up with.
+    (0..999).for_each(|end| short.sessions.answered(Instant(end * 1_000_000 + 500_000)));
+    assert_eq!(judged(&of_sessions, &short), (Some(false), String::new()));
 }

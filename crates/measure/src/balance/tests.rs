@@ -192,3 +192,123 @@ fn a_rising_rate_is_not_saturation() {
     assert_eq!(balance(2.0), None);
     assert_eq!(balance(0.01), Some(false));
 }
+
+/// Sessions on a target that serves one request after the other. Each step is intended a think time after the response
+/// to the step before it.
+#[derive(Clone, Copy, Debug)]
+struct Users {
+    /// Sessions that begin each second.
+    rate: f64,
+    steps: u32,
+    /// Requests that the target answers each second; as many as are asked for without a limit, each after a second.
+    answers: Option<f64>,
+    /// The mean of an exponential think time, in seconds.
+    think_s: f64,
+    warm_up_s: f64,
+    measure_s: f64,
+}
+
+/// The loads of each kind that are tried.
+const SEEDS: u64 = 20;
+
+const USERS: Users = Users {
+    rate: 20.0,
+    steps: 5,
+    answers: Some(200.0),
+    think_s: 0.2,
+    warm_up_s: 2.0,
+    measure_s: 20.0,
+};
+
+impl Users {
+    /// Returns the balances of the requests and of the sessions.
+    fn balances(self, seed: u64) -> (Balance, Balance) {
+        let mut random = Random::new(seed);
+        let at = |seconds: f64| Instant((seconds * SECOND) as u64);
+        let end = self.warm_up_s + self.measure_s;
+        let mut requests = Balance::new(at(self.warm_up_s));
+        let mut sessions = requests.clone();
+        // The requests that are due, as their time in nanoseconds and the steps that follow.
+        let mut due = std::collections::BinaryHeap::new();
+        let mut begin = random.exponential(1.0) / self.rate;
+        while begin < end {
+            sessions.arrived(at(begin));
+            due.push(std::cmp::Reverse((at(begin), self.steps)));
+            begin += random.exponential(1.0) / self.rate;
+        }
+        let mut free = 0.0_f64;
+        while let Some(std::cmp::Reverse((intended, left))) = due.pop() {
+            let seconds = intended.0 as f64 / SECOND;
+            if end <= seconds {
+                break;
+            }
+            requests.arrived(intended);
+            let done = match self.answers {
+                Some(per_s) => {
+                    free = free.max(seconds) + random.exponential(1.0) / per_s;
+                    free
+                }
+                None => seconds + random.exponential(1.0),
+            };
+            if end <= done {
+                continue;
+            }
+            requests.answered(at(done));
+            match left {
+                1 => sessions.answered(at(done)),
+                _ => {
+                    let think = random.exponential(1.0) * self.think_s;
+                    due.push(std::cmp::Reverse((at(done + think), left - 1)));
+                }
+            }
+        }
+        (requests, sessions)
+    }
+
+    /// Returns the share of such loads with this verdict.
+    fn share(self, verdict: Option<bool>) -> f64 {
+        let is = |seed: &u64| {
+            let (requests, sessions) = self.balances(*seed);
+            requests.is_saturated_by(&sessions) == verdict
+        };
+        (0..SEEDS).filter(is).count() as f64 / SEEDS as f64
+    }
+
+    fn fills(self) -> f64 {
+        (0..SEEDS).filter(|seed| self.balances(*seed).1.still_fills()).count() as f64 / SEEDS as f64
+    }
+}
+
+#[test]
+fn sessions_at_twice_what_a_target_completes_are_saturated_and_at_half_of_it_they_are_not() {
+    let half = USERS;
+    assert!(half.share(Some(true)) <= 0.01, "{}", half.share(Some(true)));
+    assert!(0.9 <= half.share(Some(false)), "{}", half.share(Some(false)));
+    assert!(half.fills() <= 0.02, "{}", half.fills());
+    let twice = Users { rate: 80.0, ..USERS };
+    assert!(0.99 <= twice.share(Some(true)), "{}", twice.share(Some(true)));
+    // A fifth above it: most requests are answered, and the sessions are not.
+    let above = Users { rate: 48.0, ..USERS };
+    assert!(0.9 <= above.share(Some(true)), "{}", above.share(Some(true)));
+}
+
+/// The requests alone call 8 loads of 100 kept up with, and none of their sessions was.
+#[test]
+fn a_load_that_is_shorter_than_its_sessions_is_not_known_to_be_kept_up_with() {
+    let short = Users { rate: 60.0, think_s: 1.5, warm_up_s: 1.0, measure_s: 5.0, ..USERS };
+    assert!(short.share(Some(false)) <= 0.01, "{}", short.share(Some(false)));
+    assert!(0.95 <= short.fills(), "{}", short.fills());
+}
+
+#[test]
+fn think_times_and_slow_responses_are_not_saturation() {
+    for think_s in [0.2, 1.0, 3.0] {
+        for (warm_up_s, measure_s) in [(0.0, 5.0), (1.0, 10.0), (0.0, 30.0)] {
+            for (answers, rate) in [(Some(2_000.0), 20.0), (None, 20.0), (None, 100.0)] {
+                let users = Users { rate, answers, think_s, warm_up_s, measure_s, ..USERS };
+                let share = users.share(Some(true));
+                assert!(share <= 0.1, "{users:?}: {share}");
+            }
+        }
+    }
+}

@@ -9,7 +9,6 @@ use std::f64::consts::TAU;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::quantity::FASTEST;
 use crate::{Nanos, Rate};
 
 #[cfg(test)]
@@ -372,11 +371,8 @@ fn sine(range: &str, period: &str) -> Result<Curve, String> {
 }
 
 fn rate(text: &str) -> Result<f64, String> {
-    let rate = text.parse::<Rate>().map_err(|error| error.to_string())?.as_per_second();
-    match rate {
-        _ if rate <= FASTEST => Ok(rate),
-        _ => Err(format!("`{text}` is more than one request per nanosecond; write at most 1G/s")),
-    }
+    let rate = text.parse::<Rate>().map_err(|error| error.to_string())?;
+    Ok(rate.as_per_second())
 }
 
 fn positive(text: &str) -> Result<Nanos, String> {

@@ -65,3 +65,11 @@ fn a_figure_beside_its_bound_has_the_digits_in_which_they_differ() {
     assert_eq!(lengths(one, other), pair("1,000,100 ns", "1,000,000 ns"));
     assert_eq!(lengths(Nanos::from_millis(2), other), pair("2.00 ms", "1.00 ms"));
 }
+
+#[test]
+fn a_rate_beyond_one_each_nanosecond_is_refused() {
+    let text =
+        "`1e30/s` is not a valid rate of at most 1G/s, one each nanosecond; write for example 5k/s";
+    assert_eq!(rate("1e30/s"), Err(text.to_owned()));
+    assert_eq!(rate("1G/s"), Ok(1e9));
+}

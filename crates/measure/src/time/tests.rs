@@ -40,3 +40,10 @@ fn lengths_are_printed_in_a_suitable_unit() {
 fn time_never_runs_backwards() {
     let _ = Instant(1) - Instant(2);
 }
+
+#[test]
+fn a_length_beyond_a_century_is_refused_and_not_cut() {
+    let text = "`100000000h` is not a valid length of time up to 876000h; write for example 10ms, 1.5s or 2m";
+    assert_eq!("100000000h".parse::<Nanos>().unwrap_err().to_string(), text);
+    assert_eq!("876000h".parse(), Ok(Nanos::from_secs(876_000 * 3600)));
+}

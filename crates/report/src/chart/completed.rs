@@ -59,7 +59,7 @@ fn of_levels(run: &Run) -> Option<Figure> {
 }
 
 fn draw_part(part: &Part, scale: Scale) -> Plot {
-    let found = |quantity: Quantity| rules(part.results(|s| Some(quantity.of(s)?.per_s)));
+    let found = |quantity: Quantity| rules(part.results(|s| quantity.in_requests(s)));
     let [maxima, capacities] = Quantity::ALL.map(found);
     let [maximum, capacity] = Quantity::ALL.map(|quantity| part.found(quantity));
     let summary = part.in_words([&maximum, &capacity].into_iter().flatten());
@@ -82,7 +82,9 @@ fn draw(run: &Run, points: &[Point], summary: &str) -> Plot {
     let mut plot = empty(summary, points.iter(), scale(points.iter()));
     if let Some(capacity) = &run.capacity {
         let name = format!("capacity {}", capacity.rate_in_words());
-        plot.rule_x(capacity.rate_per_s, NamePosition::Foot, &name);
+        if let Some(at) = run.capacity_in_requests(|o| o.offered_per_s) {
+            plot.rule_x(at, NamePosition::Foot, &name);
+        }
     }
     if let Some(maximum) = &run.maximum {
         let name = format!("maximum throughput {}", maximum.rate_in_words());

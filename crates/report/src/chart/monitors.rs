@@ -2,13 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use measure::quantity::grouped;
-
 use super::{Figure, Key, Layout, Panel};
 use crate::plot::{Axis, Plot, Scale, look};
 use crate::run::{Run, Trial};
 use crate::table::{Cell, MOST_ROWS, Row, Table};
-use crate::text::{count, tick_number};
+use crate::text::{count, load, tick_number};
 
 /// The most monitors, and the most series of one.
 const MOST_MONITORS: usize = 4;
@@ -89,7 +87,7 @@ fn table(has_levels: bool, names: &BTreeSet<&str>, trials: &[&Trial], plot: &Plo
     let mut table = Table::new(&caption, columns);
     for trial in trials.iter().take(MOST_ROWS) {
         let entry = &trial.entry;
-        let load = entry.asked_per_s.map_or("closed loop".to_owned(), |rate| grouped(rate) + "/s");
+        let load = load(entry);
         let level = has_levels.then(|| Cell::words(entry.cell.clone().unwrap_or_default()));
         let mut cells = vec![Cell::number(entry.trial.to_string())];
         cells.extend(level);

@@ -89,7 +89,7 @@ fn limit(part: &Part) -> Option<Nanos> {
 
 fn draw_part(part: &Part, rates: Scale, times: Scale) -> Plot {
     let maxima = rules(part.results(|s| s.maximum_throughput.as_ref().map(|m| m.rate_per_s)));
-    let capacities = rules(part.results(|s| s.capacity.as_ref().map(|c| c.rate_per_s)));
+    let capacities = rules(part.results(|s| Quantity::Capacity.in_requests(s)));
     let limit = limit(part);
     let objective = limit.map(|limit| format!("SLO: p99 ≤ {limit}"));
     let results = [objective, part.found(Quantity::Capacity)];
@@ -137,7 +137,9 @@ fn draw(run: &Run, points: &[Point], mut plot: Plot) -> Plot {
     }
     if let Some(capacity) = &run.capacity {
         let name = named("capacity", capacity.at_least);
-        plot.rule_x(capacity.rate_per_s, NamePosition::BelowHead, &name);
+        if let Some(at) = run.capacity_in_requests(|o| o.completed_per_s) {
+            plot.rule_x(at, NamePosition::BelowHead, &name);
+        }
     }
     let maximum = run.maximum.as_ref().map(|maximum| maximum.offered_per_s);
     draw_medians(&mut plot, points, maximum);
@@ -157,7 +159,8 @@ fn named(name: &str, at_least: bool) -> String {
 /// The bounds of the capacity of the only search, if both are known.
 fn bounds(run: &Run) -> Option<(f64, f64)> {
     let search = run.answer.as_ref()?.searches.first()?;
-    search.lower.zip(search.upper)
+    // The axis is of requests.
+    search.lower.zip(search.upper).filter(|_| !search.sessions)
 }
 
 /// Draws a line through the medians of the loads, in ascending load, in another look above the maximum; and where a load
@@ -287,7 +290,8 @@ fn summary(run: &Run, points: &[Point]) -> String {
     if let Some(limit) = run.limit {
         text += &match &run.capacity {
             Some(capacity) => {
-                format!(" It stays within {limit} up to {} offered.", rate(capacity.rate_per_s))
+                let load = capacity.load_in_words(capacity.rate_per_s);
+                format!(" It stays within {limit} up to {load} offered.")
             }
             None if run.fixed => met(points, limit),
             None => format!(" No load met the SLO with its limit of {limit}."),

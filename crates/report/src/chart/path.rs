@@ -240,7 +240,13 @@ impl Part<'_> {
     /// Returns the capacity with its name: `median capacity 1,559/s`, `capacity at least 300/s`.
     fn named_capacity(&self) -> Option<String> {
         let name = if self.strands.len() == 1 { "capacity" } else { "median capacity" };
-        Some(format!("{name} {}", self.capacity()?.in_words(rate)))
+        Some(format!("{name} {}", self.capacity()?.in_words(|found| self.load(found))))
+    }
+
+    /// Returns a load with its unit.
+    fn load(&self, per_s: f64) -> String {
+        let search = self.strands.iter().find_map(|strand| strand.search);
+        search.map_or_else(|| rate(per_s), |search| search.arrivals().load_in_words(per_s))
     }
 
     /// Returns the 95 % interval over equal searches, or that of the estimate of a single one.
@@ -272,10 +278,10 @@ impl Part<'_> {
             [only] => only.search.and_then(|search| search.estimate),
             _ => None,
         };
-        let estimate = estimate.map(|found| format!("estimate {}", rate(found.rate_per_s)));
+        let estimate = estimate.map(|found| format!("estimate {}", self.load(found.rate_per_s)));
         let interval = self
             .interval()
-            .map(|(low, high)| format!("95 % interval {} … {}", grouped(low), rate(high)));
+            .map(|(low, high)| format!("95 % interval {} … {}", grouped(low), self.load(high)));
         let title = (!self.title.is_empty()).then(|| self.title.clone());
         let parts = title.into_iter().chain([said]).chain(capacity).chain(estimate).chain(interval);
         parts.collect::<Vec<_>>().join("; ")

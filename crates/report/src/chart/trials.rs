@@ -16,7 +16,7 @@ use crate::plot::{Axis, Dash, Mark, Plot, Scale, Style};
 use crate::run::Run;
 use crate::run::levels::spaced;
 use crate::table::{Cell, MOST_ROWS, Row, Table, trials};
-use crate::text::{count, integer, rate, tick_number, tick_time, time};
+use crate::text::{self, count, integer, tick_number, tick_time, time};
 
 const VALID: Style = Style { series: 0, colour: 1, dash: Dash::None, mark: Mark::Disc };
 const MEDIAN: Style = Style { series: 1, colour: 3, dash: Dash::Solid, mark: Mark::None };
@@ -120,7 +120,7 @@ fn is_of(reproduced: &Reproduced, points: &[Point]) -> bool {
 /// `servers=2 · half · 600/s`
 fn name(points: &[Point]) -> String {
     let entry = &points[0].trial.entry;
-    let load = entry.asked_per_s.map_or("closed loop".to_owned(), rate);
+    let load = text::load(entry);
     let parts = [entry.cell.as_deref(), entry.search.as_deref(), Some(load.as_str())];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }

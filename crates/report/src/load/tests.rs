@@ -377,6 +377,7 @@ fn several_labels_have_a_panel_each_and_sessions_a_table() {
         completed: 200,
         unfinished: 1,
         requests: 600,
+        succeeded_per_s: None,
         broken: vec![Broken {
             at: Some("log <in>".into()),
             outcome: "capture".into(),

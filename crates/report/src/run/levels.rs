@@ -7,9 +7,8 @@ use results::answer::{self, Answer, Search};
 use results::at_load;
 use results::found::Spread;
 use results::journal::Entry;
+use results::sessions::Arrivals;
 use results::{Found, Metric};
-
-use crate::text::rate;
 
 #[cfg(test)]
 mod tests;
@@ -44,6 +43,9 @@ pub(crate) enum Quantity {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Value {
     pub(crate) per_s: f64,
+    arrivals: Arrivals,
+    /// True if it is a load, which arrives; else it is a rate of requests.
+    is_load: bool,
     pub(crate) at_least: bool,
     pub(crate) trial: u32,
 }
@@ -206,16 +208,26 @@ impl Quantity {
         }
     }
 
+    /// Returns the place of what a strand found on an axis of requests; a load of sessions has none.
+    pub(crate) fn in_requests(self, search: &Search) -> Option<f64> {
+        let value = self.of(search)?;
+        (!value.is_load || value.arrivals == Arrivals::Requests).then_some(value.per_s)
+    }
+
     /// Returns what a trial of one strand showed.
     pub(crate) fn of(self, search: &Search) -> Option<Value> {
         match self {
             Quantity::Maximum => search.maximum_throughput.as_ref().map(|maximum| Value {
                 per_s: maximum.rate_per_s,
+                arrivals: maximum.arrivals(),
+                is_load: false,
                 at_least: maximum.at_least,
                 trial: maximum.trial,
             }),
             Quantity::Capacity => search.capacity.as_ref().map(|capacity| Value {
                 per_s: capacity.rate_per_s,
+                arrivals: capacity.arrivals(),
+                is_load: true,
                 at_least: capacity.at_least,
                 trial: capacity.trial,
             }),
@@ -225,6 +237,10 @@ impl Quantity {
 
 impl Value {
     pub(crate) fn in_words(self) -> String {
-        if self.at_least { format!("at least {}", rate(self.per_s)) } else { rate(self.per_s) }
+        let words = match self.is_load {
+            true => self.arrivals.load_in_words(self.per_s),
+            false => self.arrivals.requests_in_words(self.per_s),
+        };
+        if self.at_least { format!("at least {words}") } else { words }
     }
 }

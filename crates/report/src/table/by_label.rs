@@ -8,7 +8,7 @@ use results::journal::OfLabel;
 
 use super::{Cell, MOST_ROWS, Row, Table, found, trials};
 use crate::run::{Run, Trial};
-use crate::text::{count, integer, rate};
+use crate::text::{count, integer, load};
 
 const COLUMNS: [&str; 8] =
     ["label", "load", "asked", "p50", "p99", "completed", "failed", "trials"];
@@ -49,7 +49,7 @@ fn row(run: &Run, label: &str, name: &str, trial: &Trial) -> Row {
     Row::new(vec![
         Cell::words(label),
         Cell::words(name),
-        Cell::number(trial.entry.asked_per_s.map_or("closed loop".to_owned(), rate)),
+        Cell::number(load(&trial.entry)),
         quantile(middle(&|of| of.p50_ns), Quantile::P50),
         quantile(middle(&|of| of.p99_ns), Quantile::P99),
         number(middle(&|of| Some(of.completed))),

@@ -7,7 +7,7 @@ use results::metric::Metric;
 
 use super::{Cell, Row, Table, trials};
 use crate::run::{Run, Trial};
-use crate::text::{integer, rate};
+use crate::text::{integer, load};
 
 /// A figure of a trial.
 type Value = fn(&Observed) -> Option<f64>;
@@ -63,7 +63,7 @@ fn row(run: &Run, name: &str, trial: &Trial) -> Row {
         let observed = equal.iter().filter_map(|trial| trial.entry.observed.as_ref());
         median(&observed.filter_map(of).collect::<Vec<f64>>())
     };
-    let asked = trial.entry.asked_per_s.map_or("closed loop".to_owned(), rate);
+    let asked = load(&trial.entry);
     let mut cells = vec![Cell::words(name), Cell::number(asked)];
     let samples = equal.iter().map(|trial| trial.samples()).min().unwrap_or_default();
     cells.extend(percentiles(run).iter().filter_map(|metric| {

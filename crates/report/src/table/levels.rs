@@ -6,6 +6,7 @@ use measure::quantity::grouped;
 use results::Found;
 use results::answer::{Search, Verdict};
 use results::found::Spread;
+use results::sessions::Arrivals;
 
 use super::{Cell, MOST_ROWS, Row, Table};
 use crate::run::Run;
@@ -128,11 +129,10 @@ fn row(cell: &Level, search: &Repeated, columns: Columns) -> Row {
     };
     notes.extend(estimate.map(|found| {
         let (low, high) = found.interval;
-        let (low, high) = (grouped(low), rate(high));
-        format!(
-            "estimated from all trials: {} (95 % interval {low} … {high})",
-            rate(found.rate_per_s)
-        )
+        let arrivals = search.strands.first().map_or(Arrivals::Requests, |of| of.arrivals());
+        let (low, high) = (grouped(low), arrivals.load_in_words(high));
+        let estimate = arrivals.load_in_words(found.rate_per_s);
+        format!("estimated from all trials: {estimate} (95 % interval {low} … {high})")
     }));
     notes.extend(texts("limited by", search, |search| search.limited_by.as_deref()));
     notes.extend(texts("stopped by", search, |search| match search.verdict {

@@ -105,3 +105,12 @@ fn a_share_without_its_sign_that_may_be_all_requests_is_refused() {
     assert_eq!(Slo::new("failures", "0.01"), Slo::new("errors", "1%"));
     assert!(Slo::new("failures", "100%").is_ok());
 }
+
+#[test]
+fn a_limit_of_no_time_is_refused_since_no_response_meets_it() {
+    let why = "`p99<=0ms` is not an SLO: no response takes no time, so no load meets it; write p99<=10ms or \
+               failures<=0.1%";
+    assert_eq!("p99<=0ms".parse::<Slo>().unwrap_err(), why);
+    assert!("0s".parse::<Slo>().is_err() && "login.p50<=0ns".parse::<Slo>().is_err());
+    assert!("failures<=0".parse::<Slo>().is_ok());
+}

@@ -58,9 +58,27 @@ fn the_header_file_is_secret_as_a_whole() {
 fn a_file_with_another_experiment_is_kept_and_one_with_the_same_does_not_matter() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.yaml");
-    assert!(!save(&file, "name: a\n").unwrap());
-    assert!(save(&file, "name: a\n").unwrap(), "the second try of a command");
-    let refused = save(&file, "name: b\n").unwrap_err().to_string();
-    assert!(refused.contains("nothing was loaded; name a new file, remove this one"), "{refused}");
-    assert_eq!(fs::read_to_string(&file).unwrap(), "name: a\n");
+    let yaml = |slo: &str| {
+        let asked = asked(&read(&["--slo", slo])).unwrap();
+        lab::asked::experiment(&asked, "a.yaml", folder.path()).unwrap().yaml
+    };
+    let (one, other) = (yaml("50ms"), yaml("60ms"));
+    assert!(!is_saved(&file, &one).unwrap() && !file.exists(), "a question writes nothing");
+    assert!(!save(&file, &one).unwrap());
+    assert!(save(&file, &one).unwrap(), "the second try of a command");
+    let refused = |path: &Path| save(path, &other).unwrap_err().to_string();
+    let why = refused(&file);
+    assert!(why.contains("nothing was loaded; name a new file, remove this one"), "{why}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), one);
+
+    // What is not an experiment is not called one, and `run` is no remedy.
+    let notes = folder.path().join("notes.txt");
+    fs::write(&notes, "buy milk\n").unwrap();
+    let why = refused(&notes);
+    assert!(
+        why.ends_with("which is not an experiment, and nothing was loaded; name another"),
+        "{why}"
+    );
+    let why = refused(folder.path());
+    assert!(why.contains("it is a folder, and nothing was loaded; name a file in it"), "{why}");
 }

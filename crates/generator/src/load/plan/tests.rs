@@ -25,3 +25,23 @@ fn there_are_as_many_shards_as_the_rate_of_requests_needs() {
     assert_eq!(shards(&["--rate", "5k/s"], 10.0), 3);
     assert_eq!(shards(&["--shape", "1k/s 10s, ->5k/s 10s"], 8.5), 3);
 }
+
+/// An option that says something of another one is refused without it, and with one that excludes that.
+#[test]
+fn options_without_the_one_that_they_are_about_are_refused() {
+    let cases = [
+        "--rate 5/s --speed 2",
+        "--closed --speed 2",
+        "--speed 2",
+        "--closed --event-size 10B",
+        "--rate 5/s --mix a --event-type a.b",
+        "--rate 5/s --script a --data b",
+        "--rate 5/s --mix a --script-threads 2",
+        "--rate 5/s --mix a --ycsb-property b=c",
+        "--closed --notes a",
+    ];
+    for case in cases {
+        let words = ["load", "http://h/"].into_iter().chain(case.split(' '));
+        assert!(Command::try_parse_from(words).is_err(), "{case}");
+    }
+}

@@ -664,3 +664,78 @@ fn a_search_that_its_connections_limit_ends_without_an_answer() {
         assert!(matches!(ends(search, 90), Ending::Answered(_)), "{search}");
     }
 }
+
+/// Of a load of sessions, a probe of 1,000 requests/s with five each is one of 200 sessions/s.
+#[test]
+fn a_search_for_sessions_begins_with_the_sessions_of_its_probe() {
+    let adaptive = capacity_of(r#"{"start": {"probe": "60%"}}"#);
+    let bisect = capacity_of(r#"{"start": {"probe": "60%"}, "strategy": "bisect"}"#);
+    for resolved in [adaptive, bisect, sweep("trials: 9")] {
+        let of_requests = probed(&resolved);
+        let mut of_sessions = of_requests.clone();
+        of_sessions[0].observed.as_mut().unwrap().sessions_per_s = Some(200.0);
+        assert_eq!(next(&resolved, &of_requests).asked, Rate::per_second(600.0));
+        assert_eq!(next(&resolved, &of_sessions).asked, Rate::per_second(120.0));
+    }
+}
+
+#[test]
+fn connections_that_cannot_be_opened_are_asked_for_twice_and_no_machine_is_waited_for() {
+    let resolved = capacity("invalid_attempts: 8, disturbance: 100s");
+    let lost = |attempt: &Attempt| {
+        let mut entry = entry(attempt, Status::Invalid, 600.0);
+        entry.observed.as_mut().unwrap().lacks_connections = true;
+        Entry { reasons: vec!["connections lost".to_owned()], ..entry }
+    };
+    let mut journal = probed(&resolved);
+    journal.push(lost(&next(&resolved, &journal)));
+    let second = next(&resolved, &journal);
+    assert_eq!((second.attempt, second.await_calm), (2, None));
+    journal.push(lost(&second));
+    assert_eq!(why(&resolved, &journal), "connections lost");
+}
+
+/// 30 s are three trials of 10 s, or two if each opens its connections for 4 s.
+#[test]
+fn the_time_of_slow_connections_is_counted() {
+    let resolved = queue(
+        "slo: [{metric: p99, max: 20ms}]
+search: {start: 100/s, strategy: bisect}
+budget: {time: 30s}",
+    );
+    let trials = |opening: Option<u64>| {
+        let mut journal: Vec<Entry> = Vec::new();
+        while let Decision::Run(attempt) = decide(&resolved, &journal) {
+            let mut entry = entry(&attempt, Status::Valid, 1_000.0);
+            entry.observed.as_mut().unwrap().opening_ns = opening;
+            journal.push(Entry { trial: journal.len() as u32 + 1, ..entry });
+        }
+        journal.len()
+    };
+    assert_eq!((trials(None), trials(Some(4_000_000_000))), (3, 2));
+}
+
+#[test]
+fn what_ends_a_search_for_sessions_names_them() {
+    let resolved = capacity_of(r#"{"range": ["100/s", "1600/s"], "strategy": "bisect"}"#);
+    let ending = |most: f64| {
+        let mut journal: Vec<Entry> = Vec::new();
+        loop {
+            let attempt = match decide(&resolved, &journal) {
+                Decision::Run(attempt) => attempt,
+                Decision::End(ending) => return ending.reason(),
+            };
+            let is_met = attempt.asked.unwrap().as_per_second() <= most;
+            let mut entry = entry(&attempt, Status::Valid, 5_000.0);
+            let observed = entry.observed.as_mut().unwrap();
+            (observed.sessions, observed.slo_met) = (true, Some(is_met));
+            journal.push(Entry { trial: journal.len() as u32 + 1, ..entry });
+        }
+    };
+    assert_eq!(ending(50.0), "the SLO was missed down to 100 sessions/s");
+    let everywhere = "the SLO was met up to 1,600 sessions/s, the end of the range: raise it";
+    assert_eq!(ending(1e9), everywhere);
+    let between = ending(500.0);
+    assert!(between.starts_with("the capacity lies between 49"), "{between}");
+    assert!(between.contains(" sessions/s and "), "{between}");
+}

@@ -118,12 +118,12 @@ fn needs_that_cannot_be_met_are_errors_with_their_place() {
     check(
         &[("front", ", replicas: 0")],
         expect![[r#"
-        `0` is too few or too many; write a number from 1
-         --> my.yaml:4:58
-          |
-        4 |     - process: {name: front, command: [front], replicas: 0}
-          |                                                          ^
-    "#]],
+            `0` is too few or too many; write a number from 1 to 1000000
+             --> my.yaml:4:58
+              |
+            4 |     - process: {name: front, command: [front], replicas: 0}
+              |                                                          ^
+        "#]],
     );
     check(
         &[("front", ", memory_limit: 64")],

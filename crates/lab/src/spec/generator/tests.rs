@@ -282,3 +282,20 @@ fn an_option_that_a_backend_sets_comes_before_the_arguments_of_a_script() {
     );
     assert!(arguments.has(SECRETS) && !arguments.has(UNTIL_MISSED));
 }
+
+#[test]
+fn what_the_generator_says_of_its_options_is_said_of_the_fields_that_set_them() {
+    let said = [
+        "Give them more time with --connect-timeout, open them slower with --open-rate, or ask for fewer with \
+         --connections.",
+        "wait longer for them (phases.drain, --drain)",
+        "use --keep-alive 1; it is part 1 of 2 (--part), and a well--drained one",
+    ];
+    let expected = [
+        "Give them more time with load.connect_timeout, open them slower with load.open_rate, or ask for fewer with \
+         load.connections.",
+        "wait longer for them (phases.drain, --drain)",
+        "use load.keep_alive 1; it is part 1 of 2 (--part), and a well--drained one",
+    ];
+    assert_eq!(said.map(in_fields), expected);
+}

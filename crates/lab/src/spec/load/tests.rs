@@ -204,12 +204,12 @@ fn connections_are_a_number_or_a_part_of_the_rate() {
     refuses(
         "model: open, rate: 500/s, connections: 0",
         expect![[r#"
-        `0` is too few or too many; write a number from 1
-         --> my.yaml:5:47
-          |
-        5 | load: {model: open, rate: 500/s, connections: 0}
-          |                                               ^
-    "#]],
+            `0` is too few or too many; write a number from 1 to 1000000
+             --> my.yaml:5:47
+              |
+            5 | load: {model: open, rate: 500/s, connections: 0}
+              |                                               ^
+        "#]],
     );
     refuses(
         "model: open, rate: 500/s, connections: -1",
@@ -412,12 +412,12 @@ fn wrong_settings_of_the_generator_are_refused_with_the_remedy() {
     refuses(
         "model: open, rate: 500/s, shards: 0",
         expect![[r#"
-        `0` is too few or too many; write a number from 1
-         --> my.yaml:5:42
-          |
-        5 | load: {model: open, rate: 500/s, shards: 0}
-          |                                          ^
-    "#]],
+            `0` is too few or too many; write a number from 1 to 1000000
+             --> my.yaml:5:42
+              |
+            5 | load: {model: open, rate: 500/s, shards: 0}
+              |                                          ^
+        "#]],
     );
 }
 

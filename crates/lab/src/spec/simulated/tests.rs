@@ -19,24 +19,24 @@ fn a_load_that_no_memory_holds_is_refused_with_its_rate_its_time_and_the_remedy(
         open,
         SHORT,
         "slo: [{metric: p99, max: 10ms}]\n\
-         search: {strategy: sweep, range: [1G/s, 1000G/s], step: 1G/s}\n",
+         search: {strategy: sweep, range: [1M/s, 1G/s], step: 1M/s}\n",
         expect![[r#"
-            1,000,000,000,000/s for 500 ms has 500,000,000,000 requests, and a simulation keeps at most 20,000,000 in memory
+            1,000,000,000/s for 500 ms has 500,000,000 requests, and a simulation keeps at most 20,000,000 in memory
              --> my.yaml:8:27
               |
-            8 | search: {strategy: sweep, range: [1G/s, 1000G/s], step: 1G/s}
+            8 | search: {strategy: sweep, range: [1M/s, 1G/s], step: 1M/s}
               |                           ^^^^^ lower the rate, or shorten the warm-up and the measurement
         "#]],
     );
     refused(
         open,
         SHORT,
-        "slo: [{metric: p99, max: 10ms}]\nsearch: {range: [1/s, 1000000000000000/s]}\n",
+        "slo: [{metric: p99, max: 10ms}]\nsearch: {range: [1/s, 1G/s]}\n",
         expect![[r#"
-            1,000,000,000,000,000/s for 500 ms has 500,000,000,000,000 requests, and a simulation keeps at most 20,000,000 in memory
+            1,000,000,000/s for 500 ms has 500,000,000 requests, and a simulation keeps at most 20,000,000 in memory
              --> my.yaml:8:10
               |
-            8 | search: {range: [1/s, 1000000000000000/s]}
+            8 | search: {range: [1/s, 1G/s]}
               |          ^^^^^ lower the rate, or shorten the warm-up and the measurement
         "#]],
     );

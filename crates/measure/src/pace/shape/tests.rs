@@ -267,7 +267,7 @@ fn an_invalid_shape_is_refused_with_the_part_and_the_remedy() {
     wrong(
         "2G/s 1s",
         expect![
-            "part 1 of the shape, `2G/s 1s`: `2G/s` is more than one request per nanosecond; write at most 1G/s"
+            "part 1 of the shape, `2G/s 1s`: `2G/s` is not a valid rate of at most 1G/s, one each nanosecond; write for example 5k/s"
         ],
     );
     wrong(

@@ -159,6 +159,17 @@ fn in_an_open_loop_each_arrival_is_a_session_whose_later_steps_follow_the_respon
     assert!((500.0..504.0).contains(&p99(&sessions.time)), "{}", p99(&sessions.time));
 }
 
+/// Four connections with a request each of 1 ms complete 2,000 sessions of two requests in a second.
+#[test]
+fn a_service_at_twice_its_sessions_is_saturated_and_at_half_of_them_with_think_times_it_is_not() {
+    let saturated = |rate: f64| {
+        let recorded = run(JOURNEY, Shop::default(), open(rate), None);
+        recorded.balance.is_saturated_by(&recorded.sessions)
+    };
+    assert_eq!(saturated(1_000.0), Some(false));
+    assert_eq!(saturated(4_000.0), Some(true));
+}
+
 #[test]
 fn a_session_whose_step_fails_sends_no_later_one_and_is_counted_with_its_reason() {
     let shop = Shop { tokenless: Some(10), reset: Some(7), ..Shop::default() };

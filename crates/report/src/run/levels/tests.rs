@@ -13,6 +13,7 @@ fn search(strand: u32, cell: &str, name: &str, maximum: Option<f64>) -> Search {
             at_least: false,
             offered_per_s: rate_per_s,
             trial: strand * 10,
+            sessions: false,
         }),
         stopped_by: "no_new_max".into(),
         trials: 1,

@@ -1,4 +1,4 @@
-//! What happens without a free descriptor: a process of its own, since the limit is that of a process.
+//! The behaviour without a free descriptor: in a process of its own, whose limit it is.
 
 use std::net::TcpStream;
 

@@ -136,10 +136,10 @@ fn a_file_with_an_error_is_found_before_anything_is_deployed() {
     scratch.file("bad.txt", "1.0\n0.5\n");
     for (workload, load, hint) in [
         ("mix: bad.jsonl", "rate: 1/s", "bad.jsonl:1"),
-        ("get: /, check: 'status~2xx'", "rate: 1/s", "--check"),
+        ("get: /, check: 'status~2xx'", "rate: 1/s", "workload.check: "),
         ("get: /", "trace: bad.txt", "bad.txt:2"),
         ("get: /", "rate: 1/s, tls: {ca: empty.pem}", "empty.pem: the file is empty"),
-        ("get: /", "rate: 1/s, congestion_control: nonesuch", "--congestion-control"),
+        ("get: /", "rate: 1/s, congestion_control: nonesuch", "load.congestion_control "),
     ] {
         let spec = format!(
             "name: t\nsut: {{deploy: [process: {{name: a, command: [touch, deployed]}}]}}\n\

@@ -460,8 +460,11 @@ fn a_plan_refuses_wrong_properties_as_a_run_does() {
         ran.stderr
     };
     for (set, why) in [
-        ("vars.records=none", "--ycsb-property recordcount=none: the property `recordcount`"),
-        ("workload.properties={recordcounts: '9'}", "--ycsb-property recordcounts: nothing reads"),
+        ("vars.records=none", "workload.properties recordcount=none: the property `recordcount`"),
+        (
+            "workload.properties={recordcounts: '9'}",
+            "workload.properties recordcounts: nothing reads",
+        ),
     ] {
         let (planned, ran) = (refusal("plan", set), refusal("run", set));
         assert!(planned.contains(why), "{planned}");

@@ -71,7 +71,7 @@ fn a_file_with_another_experiment_is_kept_and_one_with_the_same_does_not_matter(
     assert!(why.contains("nothing was loaded; name a new file, remove this one"), "{why}");
     assert_eq!(fs::read_to_string(&file).unwrap(), one);
 
-    // What is not an experiment is not called one, and `run` is no remedy.
+    // What is not an experiment is not called one, and `run` would not help.
     let notes = folder.path().join("notes.txt");
     fs::write(&notes, "buy milk\n").unwrap();
     let why = refused(&notes);

@@ -82,8 +82,10 @@ fn is_binary_of_gatling(bytes: &[u8]) -> bool {
     let [0, length @ ..] = bytes else { return false };
     let Some((length, version)) = length.split_first_chunk::<4>() else { return false };
     let length = u32::from_be_bytes(*length) as usize;
-    let version = version.get(..length).unwrap_or_default();
-    (3..20).contains(&length) && version[0].is_ascii_digit() && version.contains(&b'.')
+    let Some(version) = version.get(..length) else { return false };
+    (3..20).contains(&length)
+        && version.first().is_some_and(u8::is_ascii_digit)
+        && version.contains(&b'.')
 }
 
 /// Returns the keys of the object with which a text begins, as far as it goes. What is inside strings and

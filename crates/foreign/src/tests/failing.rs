@@ -216,3 +216,13 @@ fn the_times_of_wrk2_and_of_hey_are_as_many_as_they_say() {
     let many = include_str!("samples/hey.txt").replace("[200]\t6442", "[200]\t1500000");
     assert_eq!(read_text(&many).unwrap().facts.count(), Some(1_000_000));
 }
+
+#[test]
+fn a_binary_file_that_ends_in_its_version_is_refused() {
+    for bytes in [&[0, 0, 0, 0, 11][..], &[0, 0, 0, 0, 0], &[0, 0, 0, 0, 6, b'3', b'.']] {
+        let refused = read_bytes(bytes, &Asked::default()).unwrap_err();
+        assert_eq!(refused, "it is binary; take the tool's JSON, CSV or text");
+    }
+    let gatling = [&[0, 0, 0, 0, 6][..], b"3.12.0"].concat();
+    assert!(read_bytes(&gatling, &Asked::default()).unwrap_err().contains("Gatling writes"));
+}

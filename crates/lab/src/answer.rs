@@ -324,10 +324,7 @@ fn title(search: &Search) -> String {
 
 /// Returns the results of equal searches in words: `capacity 4,018 … 5,841/s (median 5,017/s of 5)`.
 fn together(equal: &[&Search]) -> String {
-    let arrivals = match equal.iter().any(|search| search.sessions) {
-        true => Arrivals::Sessions,
-        false => Arrivals::Requests,
-    };
+    let arrivals = Arrivals::are_sessions(equal.iter().any(|search| search.sessions));
     let load = |per_s: f64| arrivals.load_in_words(per_s);
     let requests = |per_s: f64| arrivals.requests_in_words(per_s);
     let shown = |what: &str, spread: Option<Spread>, rate: &dyn Fn(f64) -> String| {

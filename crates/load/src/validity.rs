@@ -116,9 +116,13 @@ impl Judgement {
 pub fn judge(plan: &Plan, measurement: &Measurement, besides: Besides) -> Judgement {
     let mut total = Part::default();
     measurement.parts.iter().for_each(|part| total.add(part));
+    let too_busy = match plan.pacing {
+        Pacing::Open { .. } => too_busy(plan, measurement, &total),
+        Pacing::Closed { .. } => None,
+    };
     let mut judgement = Judgement {
         gates: vec![
-            late(plan, measurement, &total, besides),
+            late(plan, measurement, &total, besides, too_busy.as_deref()),
             lost(plan, measurement, &total, besides.samples_lost),
             disturbed(plan, measurement, &total, besides),
         ],
@@ -131,9 +135,10 @@ pub fn judge(plan: &Plan, measurement: &Measurement, besides: Besides) -> Judgem
             judgement.gates.push(busy);
         }
         Pacing::Open { .. } => {
-            let is_bound = too_busy(plan, measurement, &total).is_some();
             let by_its_work = slowed(measurement) == Some(Slowed::ByItsWork);
-            judgement.generator_bound = (is_bound && by_its_work).then_some(true);
+            judgement.generator_bound = (too_busy.is_some() && by_its_work).then_some(true);
+            let saturated = is_saturated(plan, measurement);
+            judgement.saturated = saturated.filter(|_| too_busy.is_none());
         }
     }
     find(plan, measurement, &total, &mut judgement);
@@ -190,7 +195,13 @@ fn lateness_bound(plan: &Plan, asked: P99) -> Nanos {
 /// long as lateness is rare, since a punctual request may wait behind a late one; so the lateness
 /// itself has a bound, too. The lower bound of a delivery time already contains what late events did to
 /// those behind them: then the distance of the bounds alone decides.
-fn late(plan: &Plan, measurement: &Measurement, total: &Part, besides: Besides) -> Gate {
+fn late(
+    plan: &Plan,
+    measurement: &Measurement,
+    total: &Part,
+    besides: Besides,
+    too_busy: Option<&str>,
+) -> Gate {
     let lateness = p99(&total.lateness);
     let Pacing::Open { .. } = plan.pacing else {
         let figure = format!("a closed loop cannot be late (lateness p99 {lateness})");
@@ -207,7 +218,7 @@ fn late(plan: &Plan, measurement: &Measurement, total: &Part, besides: Besides) 
     let is_uncertain = plan.slo.is_none() && bounds::is_uncertain(lower, upper);
     let why = match () {
         () if measurement.is_behind => Some(BEHIND.to_owned()),
-        () if let Some(what) = too_busy(plan, measurement, total) => {
+        () if let Some(what) = too_busy => {
             Some(format!("{what}, and the target need not be the reason"))
         }
         () if bound < lateness && !is_of_delivery => {
@@ -475,10 +486,6 @@ fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Ju
     let seconds = measurement.window.length().as_secs_f64();
     let rate = |count: u64| count as f64 / seconds;
     let unconnected = unconnected(plan, measurement);
-    if let Pacing::Open { .. } = plan.pacing {
-        let is_known = too_busy(plan, measurement, total).is_none();
-        judgement.saturated = is_saturated(plan, measurement).filter(|_| is_known);
-    }
     // A target that is not there completes less than is offered, too.
     if let Some(unconnected) = unconnected {
         judgement.saturated = None;

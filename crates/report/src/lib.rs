@@ -22,4 +22,4 @@ mod fixture;
 #[cfg(test)]
 mod tests;
 
-pub use page::{Written, compose, render, write};
+pub use page::{NAME, Written, compose, render, write};

@@ -78,7 +78,8 @@ pub fn compose(
     Ok((page, Written { path, unread, problems, lacks_evidence }))
 }
 
-const NAME: &str = "report.html";
+/// The name of the page of a results directory.
+pub const NAME: &str = "report.html";
 
 fn page(run: &Run) -> String {
     let mut body = String::new();

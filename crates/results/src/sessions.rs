@@ -75,7 +75,8 @@ impl Arrivals {
         }
     }
 
-    pub(crate) fn are_sessions(sessions: bool) -> Arrivals {
+    /// Returns the kind that arrivals are, from whether they are sessions.
+    pub fn are_sessions(sessions: bool) -> Arrivals {
         if sessions { Arrivals::Sessions } else { Arrivals::Requests }
     }
 }

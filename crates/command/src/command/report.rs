@@ -38,16 +38,14 @@ pub(crate) fn report(arguments: &Report) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// The page of a results directory, in it.
-const REPORT: &str = "report.html";
-
 /// Fails if no page can be written into a results directory, with the remedy.
 fn check_writable(path: &Path, directory: &Directory) -> Result<(), Failure> {
     regular::check_writable(directory.path()).map_err(|error| {
         let (shown, why) = (path.display(), regular::plain(&error));
         Failure::question(format!(
-            "{shown}/{REPORT} cannot be written: {why}; write the page elsewhere, and open that: `benchwright report \
-             {shown} --out FILE.html`"
+            "{shown}/{} cannot be written: {why}; write the page elsewhere, and open that: `benchwright report \
+             {shown} --out FILE.html`",
+            ::report::NAME
         ))
     })
 }
@@ -80,7 +78,7 @@ pub(super) fn write(path: &Path, out: Option<&Path>) -> Result<(PathBuf, Exit), 
     let (page, written) = composed.map_err(Failure::question)?;
     let written = match out {
         None => {
-            open()?.write(REPORT, page.as_bytes()).map_err(Failure::question)?;
+            open()?.write(::report::NAME, page.as_bytes()).map_err(Failure::question)?;
             written
         }
         Some(out) => {

@@ -211,7 +211,7 @@ impl Store {
             ..Options::default()
         };
         let shared = make(&options, true, Start::default()).expect("memory");
-        Store { shared: Arc::new(shared), recovered: None }
+        Store { shared: Arc::new(shared), recovered: None, dropped: 0 }
     }
 
     #[cfg(test)]

@@ -66,6 +66,9 @@ pub struct Figures {
     pub unwritten: u64,
     /// The batches that were sent again, after their connection broke.
     pub sent_again: u64,
+    /// The batches that ended without a connection to their server. One that was never sent has no operations
+    /// yet, so that this number alone tells of it.
+    pub unconnected: u64,
     pub window: Nanos,
     /// The median time from the sending of a batch to its reply.
     pub median: Option<Nanos>,
@@ -82,7 +85,7 @@ impl Figures {
 
     /// True if every operation that was to be executed was.
     pub fn is_whole(&self) -> bool {
-        self.failed + self.unwritten + self.unfinished == 0
+        self.failed + self.unwritten + self.unfinished + self.unconnected == 0
     }
 }
 
@@ -189,8 +192,8 @@ impl Bench {
             client::of_kv(&pools, &streams, kv::Keys::Integers, &terms, self.token.as_ref());
         let measurement = self.measure(pools, 1, drivers, self.seconds, stop)?;
         let whole = figures(&measurement, |part| (part.ok_inside, part.outcomes));
-        // No driver of single operations resumes a session: what it redirects goes on elsewhere.
-        Ok(Figures { sent_again: 0, ..whole })
+        // Each operation is a request: nothing is counted by batches. What is redirected goes on elsewhere.
+        Ok(Figures { sent_again: 0, unconnected: 0, ..whole })
     }
 
     fn measure<D: Driver + Send>(
@@ -228,7 +231,8 @@ fn figures(
     counts: impl Fn(&Part) -> (u64, [u64; Outcome::ALL.len()]),
 ) -> Figures {
     let mut service = Histogram::new();
-    let (mut operations, mut ok, mut failed, mut unfinished, mut sent_again) = (0, 0, 0, 0, 0);
+    let (mut operations, mut ok, mut failed, mut unfinished) = (0, 0, 0, 0);
+    let (mut sent_again, mut unconnected) = (0, 0);
     for part in &measurement.parts {
         service.add(&part.service);
         let (inside, outcomes) = counts(part);
@@ -237,6 +241,7 @@ fn figures(
         failed += Outcome::failures(&outcomes);
         unfinished += outcomes[Outcome::Unfinished as usize];
         sent_again += part.redirected;
+        unconnected += part.outcome(Outcome::Connect);
     }
     let reasons = measurement.parts.iter().flat_map(|part| part.reasons.iter());
     let most = reasons.max_by_key(|(.., count)| *count);
@@ -249,6 +254,7 @@ fn figures(
         unfinished,
         unwritten: 0,
         sent_again,
+        unconnected,
         window: measurement.window.length(),
         median: quantile(0.5),
         p99: quantile(0.99),

@@ -226,3 +226,24 @@ fn connections_that_break_neither_lose_nor_repeat_an_operation() {
     assert!(0 < stats["sessions_resumed"].as_u64().unwrap(), "{stats}");
     assert!(0 < stats["repeated"].as_u64().unwrap(), "some replies were lost: {stats}");
 }
+
+#[test]
+fn a_client_whose_server_dies_says_so_and_fails() {
+    let scratch = Scratch::new();
+    let [server, lasting] = [(); 2].map(|()| serve(&scratch));
+    let servers = format!("{},{}", address(&server), address(&lasting));
+    let bench =
+        |words: &str| format!("ycsb bench --threads 2 --servers {servers} --keys 50k {words}");
+    assert_eq!(run(&scratch, &bench("--phase fill")).code, 0);
+    let mut command = scratch.benchwright();
+    command.args(bench("--phase run --seconds 3 --pipeline 1 --json").split(' '));
+    let ran = run_while(&mut command, |_| {
+        while count(&stats(&scratch, address(&server)), "ADD.OK") == 0 {}
+        drop(server);
+    });
+    assert_eq!(ran.code, 1, "{}{}", ran.stderr, ran.stdout);
+    // A batch that was on its way lacks an answer. If all were answered, the next ones find no connection.
+    let run = &ran.json()["run"];
+    let lacks = ["failed", "unfinished", "batches_without_connection"];
+    assert!(lacks.iter().any(|name| run[name] != 0) && run["operations"] != 0, "{run}");
+}

@@ -329,6 +329,7 @@ fn text(phases: &[(&str, &Option<Figures>)]) -> String {
         line(figures.failed, "operations failed");
         line(figures.unfinished, "operations had no answer at the end");
         line(figures.sent_again, "batches were sent again after broken connections");
+        line(figures.unconnected, "batches had no connection to their server");
         if let Some(why) = &figures.why {
             text.push_str(&format!("{name}: the reason of most failures: {why}\n"));
         }
@@ -347,6 +348,7 @@ fn document(phases: &[(&str, &Option<Figures>)], pinning: Option<&Pinning>) -> V
             "why": figures.why,
             "unfinished": figures.unfinished,
             "batches_sent_again": figures.sent_again,
+            "batches_without_connection": figures.unconnected,
             "window_ns": figures.window.0,
             "operations_per_s": figures.per_second(),
             "batch_p50_ns": figures.median.map(|time| time.0),

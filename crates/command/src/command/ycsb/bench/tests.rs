@@ -96,6 +96,7 @@ fn figures_are_printed_as_text_and_as_a_document() {
         unfinished: 5,
         unwritten: 0,
         sent_again: 3,
+        unconnected: 4,
         window: Nanos::from_secs(10),
         median: Some(Nanos(250_000)),
         p99: Some(Nanos(900_500)),
@@ -107,10 +108,11 @@ fn figures_are_printed_as_text_and_as_a_document() {
         run: 2 operations failed
         run: 5 operations had no answer at the end
         run: 3 batches were sent again after broken connections
+        run: 4 batches had no connection to their server
         run: the reason of most failures: FULL
     "#]]
     .assert_eq(&text(&phases));
-    expect![[r#"{"schema":"benchwright.ycsb-bench/2","run":{"operations":30000000,"ok":30000100,"failed":2,"why":"FULL","unfinished":5,"batches_sent_again":3,"window_ns":10000000000,"operations_per_s":3000000.0,"batch_p50_ns":250000,"batch_p99_ns":900500,"interrupted":false}}"#]]
+    expect![[r#"{"schema":"benchwright.ycsb-bench/2","run":{"operations":30000000,"ok":30000100,"failed":2,"why":"FULL","unfinished":5,"batches_sent_again":3,"batches_without_connection":4,"window_ns":10000000000,"operations_per_s":3000000.0,"batch_p50_ns":250000,"batch_p99_ns":900500,"interrupted":false}}"#]]
         .assert_eq(&document(&phases, None).to_string());
 }
 
@@ -125,6 +127,7 @@ fn figures_that_were_not_measured_are_absent() {
         unfinished: 0,
         unwritten: 0,
         sent_again: 0,
+        unconnected: 0,
         window: Nanos::ZERO,
         median: None,
         p99: None,

@@ -63,6 +63,9 @@ pub fn of_run(answer: &Answer) -> Vec<Sentence> {
     if let Some(comparison) = &answer.comparison {
         for compared in &comparison.metrics {
             let rule = match compared.verdict {
+                Verdict::Worse if compared.refused.is_some() => {
+                    "where more trials of B fail than chance explains, B is worse"
+                }
                 _ if compared.refused.is_some() => {
                     "an arm is not judged by those of its trials that work"
                 }

@@ -19,7 +19,7 @@ fn two_directories() -> Comparison {
         censored: None,
         speeds: Vec::new(),
         interleaved: false,
-        failing: [0, 0],
+        trials: Default::default(),
     };
     let difference = |what: &str, a: Option<&str>, b: Option<&str>| Difference {
         what: what.to_owned(),
@@ -143,7 +143,7 @@ fn a_comparison_at_equal_speed_stands_beside_the_raw_one() {
         censored: None,
         speeds,
         interleaved: true,
-        failing: [0, 0],
+        trials: Default::default(),
     };
     let compared = results::comparison::compare(["old", "new"], vec![question], vec![], 0.03, &[]);
     let all = [text(&compared), markdown(&compared), junit(&compared).unwrap()].join("\n");
@@ -183,7 +183,7 @@ fn bounds_stand_in_every_format() {
         censored: Some(Censored { a, b }),
         speeds: Vec::new(),
         interleaved: true,
-        failing: [0, 0],
+        trials: Default::default(),
     };
     let found = results::comparison::compare(["old", "new"], vec![question], Vec::new(), 0.03, &[]);
     expect![[r#"

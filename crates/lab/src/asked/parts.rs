@@ -117,8 +117,8 @@ struct Place {
 impl Place {
     fn at(url: &str, asked: &Asked, kept: &mut Kept) -> Result<Place, anyhow::Error> {
         let parsed = url::parse(url).map_err(anyhow::Error::msg)?;
-        let written = secrets::passwords_kept(url, &mut |value| {
-            kept.keep("URL_SECRET", &part_of_url(url, value), value)
+        let written = secrets::url_kept(url, &mut |parameter, value| {
+            kept.keep("URL_SECRET", &part_of_url(parameter), value)
         });
         let (endpoint, path) = split(&written);
         // The targets are in the mix.
@@ -188,11 +188,16 @@ fn headers(fields: &[Field], kept: &mut Kept) -> Vec<(String, Vec<String>)> {
     let mut headers: Vec<(String, Vec<String>)> = Vec::new();
     for Field { name, value, is_secret } in fields {
         let mut keep = |secret: &str| {
-            kept.keep(&format!("HEADER_{name}"), &part_of_field(name, value, secret), secret)
+            let of = secrets::part_of_field(name, value, secret);
+            kept.keep(&format!("HEADER_{name}"), &of, secret)
         };
+        // A file has values, whatever they look like, and no references.
+        let is_literal = *is_secret && value.contains("${");
         let value = match () {
+            () if secrets::is_secret_field(name) && !is_literal => {
+                secrets::field_kept(name, value, &mut keep)
+            }
             () if *is_secret && !value.is_empty() => keep(value),
-            () if secrets::is_secret_field(name) => secrets::field_kept(name, value, &mut keep),
             () => value.clone(),
         };
         let known = headers.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(name));
@@ -204,20 +209,8 @@ fn headers(fields: &[Field], kept: &mut Kept) -> Vec<(String, Vec<String>)> {
     headers
 }
 
-/// Names the part of a header field that is a secret. Whoever sets its variable must not repeat what stands before it.
-fn part_of_field(name: &str, value: &str, secret: &str) -> String {
-    let before = value.split(secret).next().unwrap_or_default();
-    match before.rsplit(';').next().unwrap_or_default().trim_start() {
-        "" => format!("the header field {name}"),
-        before => format!("what follows `{before}` in the header field {name}"),
-    }
-}
-
 /// Names the part of a URL that is a secret: a parameter, or what stands before the host.
-fn part_of_url(url: &str, secret: &str) -> String {
-    let before = url.split(secret).next().unwrap_or_default();
-    let parameter =
-        before.strip_suffix('=').and_then(|before| before.rsplit(['?', '&', ';']).next());
+fn part_of_url(parameter: Option<&str>) -> String {
     match parameter {
         Some(name) => format!("the parameter {name} of the URL"),
         None => "the password or the token before the host of the URL".to_owned(),

@@ -77,6 +77,42 @@ fn a_question_becomes_an_experiment_with_comments() {
     experiment::plan(&resolved).unwrap();
 }
 
+/// A percent-encoded parameter is sent as it was written.
+#[test]
+fn a_parameter_with_the_name_of_a_secret_leaves_the_url() {
+    let asked = asked("http://127.0.0.1:8080/a?password=s%26cret&key=abcd!efg&page=7", &["50ms"]);
+    let Experiment { yaml, resolved, variables, .. } = of(&asked);
+    assert!(!yaml.contains("cret") && !yaml.contains("abcd"), "{yaml}");
+    let path = resolved.spec.workload.path().unwrap();
+    assert_eq!(path, "/a?password=${env.URL_SECRET}&key=${env.URL_SECRET_2}&page=7");
+    let sent = resolved.secrets.reveal_in_url(path);
+    assert_eq!(sent, "/a?password=s%26cret&key=abcd%21efg&page=7");
+    assert_eq!(variables[0].1, "the parameter password of the URL");
+}
+
+/// Whoever sets a variable finds one meaning of it, wherever the value came from.
+#[test]
+fn a_variable_is_the_value_of_one_part_of_a_field() {
+    let mut asked = asked("http://127.0.0.1:8080/", &["50ms"]);
+    let of_file = |name: &str, value: &str| Field { is_secret: true, ..field(name, value) };
+    asked.headers = vec![
+        of_file("Authorization", "Bearer tok-12345"),
+        of_file("X-Team", "${env.MINE}"),
+        field("X-Session", "sess-12345"),
+    ];
+    asked.needs = vec![("HEADER_X_SESSION".to_owned(), "what another part is".to_owned())];
+    let Experiment { yaml, variables, .. } = of(&asked);
+    assert!(yaml.contains(r#""Authorization": "Bearer ${env.HEADER_AUTHORIZATION}""#), "{yaml}");
+    assert!(!yaml.contains("12345") && !yaml.contains("env.MINE"), "{yaml}");
+    let variables: Vec<String> =
+        variables.iter().map(|(name, of)| format!("{name}: {of}")).collect();
+    expect![[r#"
+        HEADER_AUTHORIZATION: what follows `Bearer ` in the header field Authorization
+        HEADER_X_SESSION_2: the header field X-Session
+        HEADER_X_TEAM: the header field X-Team"#]]
+    .assert_eq(&variables.join("\n"));
+}
+
 #[test]
 fn secrets_are_sent_and_written_nowhere() {
     let mut asked = asked("http://me:pass-word@127.0.0.1:8080/?api_key=abcdefgh", &["50ms"]);

@@ -128,7 +128,9 @@ fn the_secrets_of_a_source_are_variables_of_both_files() {
     assert!(!yaml.contains("canary") && !mix.contains("canary"), "{yaml}\n{mix}");
     assert!(mix.contains("Bearer ${env.HEADER_AUTHORIZATION}"), "{mix}");
     assert!(
-        yaml.contains("#   export HEADER_AUTHORIZATION=…    the header field Authorization\n"),
+        yaml.contains(
+            "#   export HEADER_AUTHORIZATION=…    what follows `Bearer ` in the header field Authorization\n"
+        ),
         "{yaml}"
     );
     assert!(yaml.contains("#   export HEADER_COOKIE=…"), "{yaml}");

@@ -37,9 +37,11 @@ impl Parts {
         let in_name =
             |c: char| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '-' };
         let prefix = &asked.words.prefix;
-        let name: String = format!("{prefix}{name}").chars().map(in_name).take(80).collect();
+        let name = format!("{prefix}{name}{}", end_of_name(&asked.requests, &path));
+        let name: String = name.chars().map(in_name).take(80).collect();
         let about = format!(
-            "What is the capacity of {server} under {}?",
+            "What is the capacity of {} under {}?",
+            requests_in_words(&asked.requests, &server, &path),
             results::slo::in_words(&asked.slo)
         );
         let file = |path: &Path| quoted(&in_folder(path, folder).display().to_string());
@@ -100,6 +102,53 @@ impl Parts {
         }
         Ok(Parts { name, about, service, workload, load })
     }
+}
+
+/// The most characters of a path in the words of a question.
+const MOST_OF_PATH: usize = 80;
+
+/// Returns the requests of a question in a few words: those to several paths of a service are questions of their own.
+fn requests_in_words(requests: &Requests, server: &str, path: &str) -> String {
+    let file = |file: &Path| file.file_name().unwrap_or_default().display().to_string();
+    let shown = secrets::references(path)
+        .fold(path.to_owned(), |shown, name| shown.replace(&format!("${{{name}}}"), "…"));
+    let shown = match shown.char_indices().nth(MOST_OF_PATH) {
+        Some((at, _)) => format!("{}…", &shown[..at]),
+        None if shown == "/" => String::new(),
+        None => shown,
+    };
+    match requests {
+        Requests::One { method, .. } => {
+            format!("{}{server}{shown}", of_method(method.as_deref(), "", " "))
+        }
+        Requests::Script { file: script, method, .. } => {
+            format!("{}{server}{shown} by {}", of_method(method.as_deref(), "", " "), file(script))
+        }
+        Requests::Mix { file: mix, .. } => format!("{server} by {}", file(mix)),
+    }
+}
+
+/// Returns the end of an experiment's name, by which its results are told from those of other requests.
+fn end_of_name(requests: &Requests, path: &str) -> String {
+    let parts = path.split(['?', ';']).next().unwrap_or_default().split('/');
+    let parts = parts.filter(|part| !part.is_empty() && !part.contains("${"));
+    let path: String = parts.map(|part| format!("-{part}")).collect();
+    let of_file = |file: &Path| {
+        file.file_stem().map_or_else(String::new, |stem| format!("-{}", stem.display()))
+    };
+    match requests {
+        Requests::One { method, .. } => path + &of_method(method.as_deref(), "-", ""),
+        Requests::Script { file, method, .. } => {
+            path + &of_method(method.as_deref(), "-", "") + &of_file(file)
+        }
+        Requests::Mix { file, .. } => of_file(file),
+    }
+}
+
+/// Returns a method between these texts; nothing for GET, which is the usual one.
+fn of_method(method: Option<&str>, before: &str, behind: &str) -> String {
+    let method = method.filter(|method| *method != "GET");
+    method.map_or_else(String::new, |method| format!("{before}{method}{behind}"))
 }
 
 /// The place of a service, as the file has it.

@@ -36,8 +36,8 @@ fn a_question_becomes_an_experiment_with_comments() {
     expect![[r##"
         # The experiment of `benchwright capacity`. Of this file, `benchwright plan` says what a run would do, and
         # `benchwright run` asks the same again.
-        name: "capacity-127.0.0.1-8080"
-        about: "What is the capacity of http://127.0.0.1:8080 under p99 ≤ 50 ms and failures ≤ 0.1 %?"
+        name: "capacity-127.0.0.1-8080-a"
+        about: "What is the capacity of http://127.0.0.1:8080/a?b=c under p99 ≤ 50 ms and failures ≤ 0.1 %?"
 
         # The service runs already: nothing is started.
         where: {backend: external}
@@ -75,6 +75,34 @@ fn a_question_becomes_an_experiment_with_comments() {
     .assert_eq(&outlook);
     // The plan takes it, too.
     experiment::plan(&resolved).unwrap();
+}
+
+#[test]
+fn the_name_and_the_words_tell_questions_about_one_service_apart() {
+    let words = |url: &str, requests: Requests| {
+        let asked = Asked { requests, ..asked(url, &["50ms"]) };
+        let spec = of(&asked).resolved.spec;
+        let about = spec.about.unwrap();
+        let about = about.trim_start_matches("What is the capacity of ");
+        let about = about.trim_end_matches(" under p99 ≤ 50 ms?").to_owned();
+        format!("{}: {about}", &*spec.name)
+    };
+    let one = |method: Option<&str>| Requests::One {
+        method: method.map(str::to_owned),
+        body: None,
+        body_file: None,
+        check: None,
+    };
+    let questions = [
+        words("http://h:1/", one(None)),
+        words("http://h:1/a/b?key=abcd1234&c=d", one(Some("GET"))),
+        words("http://h:1/auth", one(Some("POST"))),
+    ];
+    expect![[r#"
+        capacity-h-1: http://h:1
+        capacity-h-1-a-b: http://h:1/a/b?key=…&c=d
+        capacity-h-1-auth-POST: POST http://h:1/auth"#]]
+    .assert_eq(&questions.join("\n"));
 }
 
 /// A percent-encoded parameter is sent as it was written.
@@ -165,7 +193,7 @@ fn any_text_of_a_question_is_the_same_text_in_its_experiment() {
     assert_eq!(workload["body"], body);
     assert_eq!(resolved.spec.workload.path(), Some("/%20x"));
     assert_eq!(resolved.spec.sut.endpoint.0, ["https://[::1]:8443"]);
-    assert_eq!(&*resolved.spec.name, "capacity---1-8443");
+    assert_eq!(&*resolved.spec.name, "capacity---1-8443--20x-POST");
     assert!(resolved.spec.load.tls.unwrap().insecure);
     assert_eq!(resolved.spec.slo.iter().map(|slo| slo.0).collect::<Vec<_>>(), asked.slo);
 }

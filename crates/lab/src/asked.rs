@@ -163,6 +163,7 @@ pub fn experiment(asked: &Asked, name: &str, folder: &Path) -> Result<Experiment
     };
     let (choice, outlook) = choose(asked, usual)?;
     let (yaml, resolved) = resolved(&choice, true)?;
+    choice::long_enough(asked, experiment::least(&resolved)?)?;
     let variables = kept.values.into_iter().map(|(name, (of, _))| (name, of)).collect();
     Ok(Experiment { yaml, resolved, variables, outlook })
 }

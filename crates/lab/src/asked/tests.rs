@@ -235,12 +235,28 @@ fn a_short_time_makes_shorter_trials_and_then_a_coarser_answer() {
         })
         .into();
     expect![[r#"
-        20 s may be too short: even bounds 20 % apart usually take 11 trials of 3 s, 35.2 s; a search that has to end before knows only *at least* or *at most*
-        40 s may be too short: even bounds 20 % apart usually take 11 trials of 3 s, 35.2 s; a search that has to end before knows only *at least* or *at most*
+        20 s may be too short: 16.0 s of it are for trials, and even bounds 20 % apart usually take 11 trials of 3 s, 35.2 s; a search that has to end before knows only *at least* or *at most*
+        40 s may be too short: 32.0 s of it are for trials, and even bounds 20 % apart usually take 11 trials of 3 s, 35.2 s; a search that has to end before knows only *at least* or *at most*
         in 1 min: usually 11 trials of 3 s in 35.2 s, until the capacity is known with its bounds 20 % apart; more time makes it finer
         in 2 min: usually 18 trials of 3 s in 61.1 s, until the capacity is known with its bounds 2 % apart
         in 5 min: usually 18 trials of 10 s in 2 min 37 s, until the capacity is known with its bounds 2 % apart
         in 15 min: usually 18 trials of 10 s in 2 min 37 s, until the capacity is known with its bounds 2 % apart"#]].assert_eq(&chosen.join("\n"));
+}
+
+/// The value of the remedy is enough, and one that is a second shorter is not.
+#[test]
+fn a_time_that_is_too_short_for_one_load_is_refused_with_one_that_is_enough() {
+    let mut asked = asked("http://127.0.0.1:8080/", &["p99<=50ms"]);
+    let mut why = |seconds: u64, measure: Option<Nanos>| {
+        (asked.time, asked.measure) = (Some(Nanos::from_secs(seconds)), measure);
+        experiment(&asked, "mine.yaml", Path::new(".")).err().map(|error| format!("{error:#}"))
+    };
+    let refused = expect![[r#"
+        --time 10s: it is too short, as one load takes 8.20 s, and a fifth of the time is for those that the machine disturbs; write --time 11s or more"#]];
+    refused.assert_eq(&why(10, None).unwrap());
+    assert_eq!(why(11, None), None);
+    let given = why(10, Some(Nanos::from_secs(30))).unwrap();
+    assert!(given.ends_with(" or more, or a shorter --duration"), "{given}");
 }
 
 #[test]
@@ -253,7 +269,7 @@ fn a_precision_and_a_length_that_are_given_are_kept() {
     let Experiment { yaml, outlook, .. } = of(&asked);
     assert!(yaml.contains("range: [500/s, 5000/s], precision: 1%"), "{yaml}");
     assert!(yaml.contains("measure: {time: 7s}"), "{yaml}");
-    assert!(outlook.contains("may be too short: bounds 1 % apart"), "{outlook}");
+    assert!(outlook.contains("24.0 s of it are for trials, and bounds 1 % apart"), "{outlook}");
 }
 
 #[test]

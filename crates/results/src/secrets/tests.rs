@@ -21,6 +21,19 @@ fn references_are_found_in_a_text_and_others_are_left_alone() {
 }
 
 #[test]
+fn what_is_written_like_a_reference_and_is_none_is_found() {
+    for (text, unknown) in [
+        ("Bearer ${TOKEN}", Some("TOKEN")),
+        ("Bearer ${env.TOKEN}${vars.x}", Some("vars.x")),
+        ("${env.A-B}", Some("env.A-B")),
+        ("Bearer ${env.TOKEN} ${redacted.1}", None),
+        ("${ ${} ${jndi:ldap} ${a b} $TOKEN ${TOKEN", None),
+    ] {
+        assert_eq!(unknown_in(text), unknown, "{text}");
+    }
+}
+
+#[test]
 fn a_value_is_put_in_place_of_its_reference_and_a_reference_without_one_stays() {
     let secrets = secrets();
     let text = "Bearer ${env.TOKEN}, ${env.NONE}, ${vars.x}, ${, ${env.SHORT}";

@@ -184,6 +184,8 @@ fn a_secret_in_a_command_or_a_name_is_refused_with_the_remedy() {
     assert!(error.contains("only header fields, bodies"), "{error}");
     let unknown = refused(&SPEC.replace("${env.BW_ABSENT}", "${env.A-B}"));
     assert!(unknown.contains("unknown variable `env.A-B`"), "{unknown}");
+    let bare = refused(&SPEC.replace("${env.BW_ABSENT}", "${BW_ABSENT}"));
+    assert!(bare.contains("write ${env.BW_ABSENT} for one of the environment"), "{bare}");
 }
 
 #[test]

@@ -82,6 +82,7 @@ pub(crate) fn of(
             asked: measurement.connections_asked,
             reached: measurement.connections_reached,
             opening_s: Some(measurement.opening.as_secs_f64()),
+            unasked: Some(measurement.connecting_failed.unasked).filter(|count| 0 < *count),
         }),
         clock: Some(document::Clock {
             boot: net::host::boot_id(),

@@ -271,8 +271,11 @@ fn headers(
     targets: &[Target],
     secrets: &mut Secrets,
 ) -> anyhow::Result<Vec<(String, String)>> {
-    let of_options =
-        arguments.header.iter().map(|field| header_field(&secret::revealed(field, secrets)?));
+    let of_options = arguments.header.iter().map(|field| {
+        // One that is meant can be given by --header-file, which has no references.
+        secret::check_names(field)?;
+        header_field(&secret::revealed(field, secrets)?)
+    });
     let mut headers = of_options.collect::<anyhow::Result<Vec<_>>>()?;
     if let Some(path) = &arguments.header_file {
         headers.extend(secret::fields(path, secrets)?);

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
-use results::secrets::{ENV, without_plain};
+use results::secrets::{ENV, unknown_in, without_plain};
 use results::{Secrets, failing, regular};
 
 use crate::options::{Load, Start, header_field};
@@ -54,6 +54,17 @@ pub(super) fn check(text: &str, secrets: &Secrets) -> anyhow::Result<()> {
         ),
         None => bail!("`${{{name}}}` has no value; write ${{env.NAME}}"),
     }
+}
+
+/// Fails if a text of a header field or a URL has `${NAME}` in it, which only seems to be a reference and would be sent
+/// as it is. A body may have its own.
+pub(super) fn check_names(text: &str) -> anyhow::Result<()> {
+    let Some(name) = unknown_in(text) else { return Ok(()) };
+    let is_variable = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let variable = if is_variable { name } else { "NAME" };
+    bail!(
+        "`${{{name}}}` is not a reference; write ${{env.{variable}}} for the value of a variable of the environment"
+    )
 }
 
 /// Returns a text with its secrets.

@@ -337,6 +337,22 @@ fn events(
     })
 }
 
+/// Checks the references in the targets and the header fields of a mix.
+fn check_names(path: &Path, text: &str) -> anyhow::Result<()> {
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| line.contains("${"));
+    for (number, line) in lines {
+        // A comment is not JSON.
+        let Ok(line) = serde_json::from_str::<serde_json::Value>(line) else { continue };
+        let fields = line.get("headers").and_then(serde_json::Value::as_object);
+        let values = fields.into_iter().flat_map(serde_json::Map::values);
+        let texts = line.get("target").into_iter().chain(values).filter_map(|text| text.as_str());
+        for text in texts {
+            secret::check_names(text).with_context(|| format!("{}:{number}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
 impl MixFile {
     fn read(path: &Path, data: Option<&Path>, secrets: &Secrets) -> anyhow::Result<MixFile> {
         let file = MixFile::open(path, data)?;
@@ -366,6 +382,7 @@ impl MixFile {
         let (labels, requests_of_an_arrival) = (Vec::new(), 1.0);
         let file = MixFile { path, text, data, labels, arrivals: None, requests_of_an_arrival };
         let mix = file.mix(&[]).map_err(anyhow::Error::msg)?;
+        check_names(&file.path, &file.text)?;
         let labels = mix.labels().map(str::to_owned).collect();
         let (arrivals, requests_of_an_arrival) = (mix.arrivals(), mix.requests_of_an_arrival());
         Ok(MixFile { labels, arrivals, requests_of_an_arrival, ..file })

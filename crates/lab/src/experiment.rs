@@ -31,7 +31,7 @@ use crate::system::System;
 use crate::trial::{self, Checked, Observation};
 use crate::{Error, Host, judge};
 
-pub use text::{first, of_stores, plan};
+pub use text::{first, least, of_stores, plan};
 pub use usual::usually;
 
 mod files;
@@ -106,6 +106,7 @@ pub fn run_that_begins_with(
     progress: &mut dyn Progress,
 ) -> Result<Ended, Error> {
     let plan = Plan::of(resolved).map_err(|error| Error::Question(error.into()))?;
+    long_enough(resolved, &plan)?;
     let Out { path, readers } = out.into();
     let path = path.unwrap_or_else(|| host::default_folder(&resolved.spec.name));
     Directory::check_place(&path).map_err(|error| Error::Question(error.into()))?;
@@ -162,6 +163,9 @@ pub fn resume(
     // Before anything is changed: a run that is refused stays as it ended.
     let journal = directory.journal().map_err(|error| Error::Question(error.into()))?;
     plan.check(&journal).map_err(Error::Question)?;
+    if journal.is_empty() {
+        long_enough(&resolved, &plan)?;
+    }
     let mut backend = backends(plan.resolved(0));
     take_over(&plan, &mut *backend, progress)?;
     let manifest = provenance::manifest((&resolved, &plan), host, &mut *backend)?;
@@ -186,6 +190,19 @@ pub fn resume(
     let resolved = &resolved;
     let run = Run { plan: &plan, resolved, host, directory, manifest, caveats, doctor };
     run.go(&mut *backend, progress)
+}
+
+/// Refuses a budget in which nothing can be measured, before anything is written.
+fn long_enough(resolved: &Resolved, plan: &Plan) -> Result<(), Error> {
+    let least = text::least_of(plan);
+    match resolved.spec.budget.time.filter(|time| **time < least) {
+        None => Ok(()),
+        Some(time) => Err(Error::Question(anyhow::anyhow!(
+            "budget.time is {}, which is too short for one trial; allow at least {}",
+            time.written(),
+            least.written()
+        ))),
+    }
 }
 
 /// Refuses to change in a run what would make its trials measure something else.

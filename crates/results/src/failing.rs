@@ -194,7 +194,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    fn of(counts: &Counts) -> Tally {
+    pub fn of(counts: &Counts) -> Tally {
         let Counts { intended: requests, failed, unfinished, .. } = *counts;
         Tally { requests, failed, unfinished }
     }

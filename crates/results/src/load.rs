@@ -280,6 +280,10 @@ pub struct Connections {
     /// The time that it took to open them, before the load began. Absent on virtual time.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub opening_s: Option<f64>,
+    /// Those that the generator closed because the target sent bytes on them that belong to no request; absent if
+    /// there were none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub unasked: Option<u64>,
 }
 
 /// Points in time as nanoseconds of CLOCK_MONOTONIC.

@@ -282,6 +282,10 @@ fn add(whole: &mut Load, part: Load) -> Result<(), String> {
             asked: one.asked + other.asked,
             reached: one.reached + other.reached,
             opening_s: most(one.opening_s, other.opening_s),
+            unasked: match (one.unasked, other.unasked) {
+                (None, None) => None,
+                (one, other) => Some(one.unwrap_or_default() + other.unwrap_or_default()),
+            },
         }),
         _ => None,
     };

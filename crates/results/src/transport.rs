@@ -141,8 +141,9 @@ fn within(times: &Histogram, above: Nanos, to: Nanos) -> u64 {
 /// ends, as it was asked to, is not counted.
 fn reconnecting(load: &Load) -> Option<String> {
     let counts = &load.total.counts;
-    // Whatever ended with a failure took its connection along.
-    let ended = counts.reconnects.saturating_sub(counts.failed);
+    let unasked = load.connections.as_ref().and_then(|connections| connections.unasked);
+    // Whatever ended with a failure took its connection along, and so did bytes that nobody had asked for.
+    let ended = counts.reconnects.saturating_sub(counts.failed + unasked.unwrap_or_default());
     let responses = counts.completed_inside;
     let is_each = FEWEST_ENDED <= ended && MOST_RESPONSES * responses as f64 <= ended as f64;
     (is_each && 0 < responses).then(|| {

@@ -37,8 +37,8 @@ mod tests;
         benchwright capacity http://127.0.0.1:8080/ --slo 50ms --time 5m --save mine.yaml\n  \
         benchwright capacity https://staging.example/ --slo 'p99<=200ms' --header-file token.txt\n\n\
         Secrets: the values of Authorization, of cookies, of fields such as X-Api-Key, of everything in \
-        --header-file, the password before the host of the URL, and its parameters such as token=… (not \
-        password=…, which is mostly test data) are sent, and written nowhere. In the experiment stand variables of \
+        --header-file, the password before the host of the URL, and its parameters such as token=…, \
+        password=… and key=… are sent, and written nowhere. In the experiment stand variables of \
         the environment, ${env.HEADER_AUTHORIZATION}, which `resume` and `run` need.\n\n\
         Exit codes: 0 found, 1 no load met the SLO, 2 wrong arguments, 3 only a bound or no trustworthy answer, \
         130 interrupted."

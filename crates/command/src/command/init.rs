@@ -168,6 +168,7 @@ fn draft(arguments: &Init, mix: &Path) -> Result<Draft, Failure> {
 fn of_url(arguments: &Init, url: &str, mix: &Path) -> Result<Draft, Failure> {
     let is_document = arguments.kind.is_some();
     let seen = ask(arguments, url, if is_document { 1 } else { probe::REQUESTS })?;
+    must_succeed(&seen)?;
     let found = described::detect(&seen.body).ok().filter(|kind| *kind == Kind::OpenApi);
     match arguments.kind.or(found) {
         Some(kind) => {
@@ -197,15 +198,28 @@ fn of_url(arguments: &Init, url: &str, mix: &Path) -> Result<Draft, Failure> {
     }
 }
 
+/// Asks a service; fails if no request has a response.
 fn ask(arguments: &Init, url: &str, requests: u64) -> Result<Seen, Failure> {
-    probe(&Probe {
+    let seen = probe(&Probe {
         url,
         header: &arguments.header,
         header_file: arguments.header_file.as_deref(),
         ca: arguments.ca.as_deref().filter(|_| url.starts_with("https:")),
         insecure: arguments.insecure && url.starts_with("https:"),
         requests,
-    })
+    })?;
+    match seen.responses() {
+        0 => Err(Failure::no_answer(facts::no_success(&seen))),
+        _ => Ok(seen),
+    }
+}
+
+/// Fails if each response was a failure: an experiment of these requests would measure nothing else.
+fn must_succeed(seen: &Seen) -> Result<(), Failure> {
+    match seen.has_success() {
+        true => Ok(()),
+        false => Err(Failure::no_answer(facts::no_success(seen))),
+    }
 }
 
 fn wanted(arguments: &Init) -> Wanted {

@@ -535,11 +535,11 @@ fn attempt(
 ) -> Result<Attempt, Refusal> {
     let refused = |why: String| Err(Refusal { why, disturbed: false });
     let disturbed = |why: String| Err(Refusal { why, disturbed: true });
-    let used_up = |allowed: String| {
+    let used_up = |allowed: String, by: &str| {
         let deaths = deaths(journal);
         refused(match has_rules(resolved) {
             true => format!("no stop rule fired in the {allowed} allowed{deaths}"),
-            false => format!("the {allowed} allowed were not enough{deaths}"),
+            false => format!("the {allowed} of {by} were not enough{deaths}"),
         })
     };
     let budget = &resolved.spec.budget;
@@ -596,7 +596,7 @@ fn attempt(
         false => counted as u32,
     };
     if purpose == Purpose::Trial && budget.trials.0 <= trials {
-        return used_up(format!("{trials} trials"));
+        return used_up(format!("{trials} trials"), "budget.trials");
     }
     // Connections that were slow to open will be again.
     let opening = journal.last().map_or(Nanos::ZERO, trial::opening);
@@ -615,7 +615,7 @@ fn attempt(
         ));
     }
     if let Some(time) = budget.time.filter(|time| **time < spent.time + next) {
-        return used_up((*time).to_string());
+        return used_up((*time).to_string(), "budget.time");
     }
     let repeats_invalid = failed.last().is_some_and(|entry| entry.status == Status::Invalid);
     let disturbance = trial::disturbance_allowed(resolved, spent.strands);

@@ -77,8 +77,15 @@ fn the_requests_that_wait_are_named_where_others_hide_them() {
 
 #[test]
 fn a_target_that_ends_the_connection_with_each_response_is_named() {
+    let unasked = std::cell::Cell::new(None);
     let closing = |reconnects: u64, completed: u64, failed: u64| {
         let mut load = Load::empty("benchwright");
+        load.connections = Some(crate::load::Connections {
+            asked: 1,
+            reached: 1,
+            opening_s: None,
+            unasked: unasked.get(),
+        });
         let counts = &mut load.total.counts;
         (counts.reconnects, counts.completed_inside, counts.failed) =
             (reconnects, completed, failed);
@@ -92,4 +99,6 @@ fn a_target_that_ends_the_connection_with_each_response_is_named() {
     assert!(closing(9_990, 10_000, 9_900).is_empty(), "they were lost with their requests");
     assert!(closing(10, 10, 0).is_empty(), "so few say nothing");
     assert!(closing(0, 0, 0).is_empty());
+    unasked.set(Some(9_990));
+    assert!(closing(9_990, 10_000, 0).is_empty(), "they were closed by the generator");
 }

@@ -15,7 +15,7 @@ use local::Local;
 use measure::cpus::Cpus;
 use results::regular;
 
-use super::{Draft, Init, ask, experiment};
+use super::{Draft, Init, ask, experiment, must_succeed};
 use crate::command::run::{failed, host};
 
 /// The word that the user writes for the port, and the one that a spec has.
@@ -45,6 +45,10 @@ pub(super) fn draft(
         Some(line) => failure.with(&line),
         None => failure,
     })?;
+    // With a mix, the requests of the experiment are others.
+    if mix.is_none() {
+        must_succeed(&seen)?;
+    }
     let mut draft = experiment(arguments, Service::Started(service), Some(&seen))?;
     let words = &mut draft.asked.words;
     if !is_stated {

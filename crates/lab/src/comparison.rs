@@ -312,14 +312,18 @@ impl Arm<'_> {
         })
     }
 
-    /// Returns the number of valid trials whose figures are not those of the service, since most requests
-    /// failed. What succeeded is counted apart.
+    /// Returns the number of trials whose figures are not those of the service, since most requests failed, or since
+    /// so many did that lateness did not matter. What succeeded is counted apart.
     fn failing(&self, metric: Metric) -> usize {
         let trials = self.trials().filter(|entry| entry.purpose == Purpose::Trial);
-        let valid = trials.filter(|entry| entry.status == Status::Valid);
+        let is_failing = |entry: &&Entry| match entry.status {
+            Status::Valid => !is_sound(entry, metric),
+            Status::Bounded => entry.observed.as_ref().is_some_and(Observed::is_failing),
+            Status::Invalid | Status::Aborted => false,
+        };
         match metric.is_of_search() {
             true => 0,
-            false => valid.filter(|entry| !is_sound(entry, metric)).count(),
+            false => trials.filter(is_failing).count(),
         }
     }
 

@@ -333,7 +333,7 @@ fn of_all(compared: Compared, failing: [usize; 2]) -> Compared {
     let left_out = failing.into_iter().zip(["A", "B"]).filter(|(count, _)| 0 < *count);
     let left_out: Vec<String> = left_out.map(|(count, arm)| format!("{count} of {arm}")).collect();
     let text = format!(
-        "most requests failed in {} more, and without those the rest decides nothing: find out why they failed",
+        "too many requests failed in {} more, and without those the rest decides nothing: find out why they failed",
         left_out.join(" and ")
     );
     let (verdict, refused) = (Verdict::Undecided, Some(text));

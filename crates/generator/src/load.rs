@@ -158,9 +158,13 @@ impl Prepared<'_> {
         drop(guard);
         let measurement = measured.measurement;
         let (samplers, ledgers): (Vec<_>, Vec<_>) = measured.watchers.into_iter().unzip();
-        let lost = outputs.finish(samplers)?;
+        let lost = outputs.finish(samplers);
         let sent = Gathered::of(ledgers.into_iter().flatten());
-        let noted = noting.map(|noting| noting.finish(&sent, measurement.window)).transpose()?;
+        let noted = noting.map(|noting| noting.finish(&sent, measurement.window)).transpose();
+        let (noted, unnoted) = match noted {
+            Ok(noted) => (noted, Ok(())),
+            Err(failure) => (None, Err(failure)),
+        };
         let delivery = receiving.map(|receiving| receiving.finish(sent, measurement.window));
 
         let maximum_of_a_shard = known::maximum();
@@ -189,7 +193,7 @@ impl Prepared<'_> {
         if !outputs.is_json() {
             output::shown(&text::of(&document), &text::MARKS)?;
         }
-        outputs.write(&document, &measurement)?;
+        outputs.write(&document, &measurement).and(unnoted)?;
         if let Some(script_set) = script_set {
             let _guard = Guard::begin(&stop, None);
             done::run(&script_set, &measurement).map_err(Failure::no_answer)?;

@@ -216,9 +216,6 @@ impl Notes<'_> {
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.file.write_all(bytes).map_err(|error| {
-            let what = format!("--notes {}", self.path.display());
-            Failure::unwritten(what, &error).with("what was written before can be read")
-        })
+        self.file.write_all(bytes).map_err(|error| output::cut_off("--notes", self.path, &error))
     }
 }

@@ -314,11 +314,16 @@ impl Arm<'_> {
         })
     }
 
-    /// Returns the number of valid trials, and of those whose figures are not those of the service.
+    /// Returns the number of valid trials, and of those whose figures are not those of the service. So many may fail
+    /// that lateness does not matter: such a trial counts, though it is only a bound.
     fn valid(&self, metric: Metric, label: Option<&str>) -> Trials {
         let trials = self.trials().filter(|entry| entry.purpose == Purpose::Trial);
-        let valid = trials.filter(|entry| entry.status == Status::Valid);
-        Trials::of(valid.map(|entry| self.is_sound(entry, metric, label)))
+        let is_failing = |entry: &Entry| entry.observed.as_ref().is_some_and(Observed::is_failing);
+        Trials::of(trials.filter_map(|entry| match entry.status {
+            Status::Valid => Some(self.is_sound(entry, metric, label)),
+            Status::Bounded if is_failing(entry) => Some(!metric.is_of_working_service()),
+            Status::Bounded | Status::Invalid | Status::Aborted => None,
+        }))
     }
 
     /// Returns true if a figure of a trial is one of a working service, as far as the metric needs one.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use results::analysis::Code;
-use results::answer::{Verdict, failing_strands};
+use results::answer::{Verdict, failing_strands, habits_in_words};
 use results::directory::Error;
 use results::doctor::Check;
 use results::environment::Node;
@@ -273,15 +273,14 @@ fn capacity(run: &Run, out: &mut String) -> std::fmt::Result {
             out.push_str("<p class=\"big\">none</p><p>No load met an SLO, or none was stated.</p>")
         }
         Some(capacity) => {
+            let (known, beside) = capacity.known_in_words(search);
             write!(
                 out,
-                "<p class=\"big\">{} <span>asked for</span></p>\
-                 <p>{} (trial {}), {} completed{}</p>",
-                capacity.rate_in_words(),
+                "<p class=\"big\">{known} <span>asked for</span></p>\
+                 <p>{} (trial {}), {} completed{beside}</p>",
                 escape(&capacity.slo),
                 capacity.trial,
                 capacity.arrivals().requests_in_words(capacity.completed_per_s),
-                capacity.missed_in_words(),
             )?;
         }
     }
@@ -306,6 +305,7 @@ fn conclusions(run: &Run) -> Vec<(&'static str, String)> {
         });
         said.extend(shown.map(|(name, warning)| (name, reproduced.of_what() + &warning.text)));
     }
+    said.extend(run.answer.iter().flat_map(|answer| habits_in_words(&answer.trials)));
     if let Some(answer) = run.answer.as_ref().filter(|_| !run.unfinished()) {
         // Each of several searches has its own limit.
         if !run.has_several() {

@@ -178,5 +178,6 @@ fn a_signal_is_heard_while_nobody_reads_what_is_written() {
         assert!(took < HEARD + BUSY, "{option}: {took:?}");
         assert_eq!(ran.code, 130, "{option}: {ran:#?}");
         assert!(ran.stderr.contains("interrupted while nobody read"), "{option}: {ran:#?}");
+        assert!(ran.stdout.contains("completed"), "{option}: {ran:#?}");
     }
 }

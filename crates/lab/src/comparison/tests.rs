@@ -129,7 +129,7 @@ fn the_trials_that_work_do_not_decide_for_those_that_fail() {
         found.metrics.iter().map(in_words).collect::<Vec<_>>().join("\n")
     };
     expect![[r#"
-        p50 undecided: −71.4 % (−72.9 … −69.5 %), p = 0.0021; median 1.75 ms → 496 µs; 10 and 6 trials in 5 blocks; most requests failed in 4 of B more, and without those the rest decides nothing: find out why they failed
+        p50 undecided: −71.4 % (−72.9 … −69.5 %), p = 0.0021; median 1.75 ms → 496 µs; 10 and 6 trials in 5 blocks; too many requests failed in 4 of B more, and without those the rest decides nothing: find out why they failed
         goodput undecided: −2.4 % (−100.0 … +0.6 %), p = 0.0985; median 603/s → 592/s; 10 and 10 trials in 5 blocks; how many more are needed cannot be known"#]].assert_eq(&with("0.5ms", &[1, 4, 5, 8]));
     expect![[r#"
         p50 worse: +33728.8 % (+31377.5 … +39526.1 %), p = 0.0021; median 1.75 ms → 595 ms; 10 and 6 trials in 5 blocks

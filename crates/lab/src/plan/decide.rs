@@ -619,15 +619,18 @@ fn attempt(
     }
     let repeats_invalid = failed.last().is_some_and(|entry| entry.status == Status::Invalid);
     let disturbance = trial::disturbance_allowed(resolved, spent.strands);
+    let since = if 0 < spent.resumed_after { " since the run went on" } else { "" };
+    let disturbances = format!("disturbances took {}{since}", spent.lost);
     // The part of `budget.time` that the trials did not need yet is there for disturbances, too: the
     // run ends within the sum of both in any case.
-    let (allowed, used, of) = match budget.time {
+    let (allowed, used, of, parts) = match budget.time {
         Some(time) => (
             *time + disturbance,
             spent.time + spent.lost,
             "budget.time and budget.disturbance allow",
+            format!("trials that count took {}, {disturbances}", spent.time),
         ),
-        None => (disturbance, spent.lost, "budget.disturbance allows"),
+        None => (disturbance, spent.lost, "budget.disturbance allows", disturbances),
     };
     let left = match allowance {
         Allowance::Own if repeats_invalid => disturbance.saturating_sub(spent.lost),
@@ -637,7 +640,10 @@ fn attempt(
         let allowed = allowed.in_words();
         let mut invalid = journal.iter().rev().filter(|entry| entry.status == Status::Invalid);
         let last = invalid.next().map_or(String::new(), |entry| entry.reasons.join("\n  "));
-        return disturbed(format!("disturbances used up the {allowed} that {of}: {last}"));
+        return disturbed(format!(
+            "disturbances used up the rest of the {allowed} that {of} ({parts}, and the next trial needs {next}; \
+             each counts as planned, with its whole drain): {last}"
+        ));
     }
     let longest = (FIRST_WAIT * u64::from(invalid.max(1))).min(LONGEST_WAIT);
     let last = failed.last();

@@ -3,6 +3,7 @@
 use described::one_line;
 use generator::load::probe::Seen;
 use measure::quantity::{counted, requests};
+use results::transport::NOT_FOLLOWED;
 
 #[cfg(test)]
 mod tests;
@@ -62,9 +63,7 @@ pub(super) fn of(seen: &Seen) -> Vec<String> {
         .filter(|_| statuses.keys().any(|status| (300..400).contains(status)));
     if let Some(location) = redirect {
         let location = one_line(location);
-        facts.push(format!(
-            "it redirects to {location}, which is not followed; name that URL if it is meant"
-        ));
+        facts.push(format!("it redirects to {location}, {NOT_FOLLOWED}"));
     }
     if let Some(status) = statuses.keys().find(|status| 400 <= **status) {
         facts.push(format!("{status} counts as a failure: {}", remedy(*status)));

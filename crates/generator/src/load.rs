@@ -35,11 +35,15 @@ use crate::target::{self, Finding, Target};
 use crate::tls::Securing;
 use crate::verdict::exit;
 use crate::workload::{Requested, Staffed, Workload};
-use crate::ycsb::token;
+use crate::ycsb::unusable::{Words, unprepared};
 use crate::{known, ports, secret, start, text};
 
-/// The option that names the file with the token of a key-value store.
-const TOKEN_FILE: &str = "--ycsb-property kv.tokenfile=FILE";
+/// The words of a load for what helps against a key-value store that refuses it.
+const OF_A_STORE: Words = Words {
+    token: "--ycsb-property kv.tokenfile=FILE",
+    servers: "the URL",
+    connections: "--connections",
+};
 
 /// Makes the load that the options ask for, or the self-test, and returns the exit code.
 pub fn load(arguments: &Load) -> Result<Exit, Failure> {
@@ -320,7 +324,7 @@ fn explain(failure: &NotMeasured, targets: &[Target], stop: &AtomicBool) -> Fail
                     "it wants a password; write redis://:PASSWORD@HOST"
                 }
                 Some(Unopened::Unprepared(why)) => {
-                    &token::refusal(why, TOKEN_FILE).unwrap_or_else(|| (*why).to_owned())
+                    &unprepared(why, &OF_A_STORE).unwrap_or_else(|| (*why).to_owned())
                 }
                 None => "no answer in time (--connect-timeout)",
             };

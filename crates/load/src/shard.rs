@@ -767,7 +767,8 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         Ok(ended)
     }
 
-    /// Records the requests that have no response at the end as unfinished.
+    /// Records the requests that have no response at the end as unfinished. Those that would have waited longer for a
+    /// connection, while none could be opened, have failed for want of one.
     fn give_up(&mut self, now: Instant) {
         while let Some(request) = self.outstanding.remove_oldest() {
             let unfinished = unanswered(Token(0), Outcome::Unfinished, "");
@@ -779,9 +780,13 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         for index in 0..self.pools.len() {
             self.pools[index].wake(Instant::NEVER);
             for queue in 0..self.pools[index].queues.len() {
+                let pool = &self.pools[index];
+                let (outcome, why) = match pool.awaits_connection(queue) {
+                    true => (Outcome::Connect, pool.unopened().map_or("", Unopened::reason)),
+                    false => (Outcome::Unfinished, ""),
+                };
                 while let Some(waiting) = self.pools[index].pop(queue) {
-                    let completion =
-                        self.record_unsent(index, waiting, Outcome::Unfinished, "", now);
+                    let completion = self.record_unsent(index, waiting, outcome, why, now);
                     let (waiting, _) = waiting;
                     if waiting.session != Session::NONE {
                         self.follow(index, waiting.session, &completion, now);

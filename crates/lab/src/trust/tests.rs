@@ -55,6 +55,29 @@ fn only_folders_of_ours_are_used() {
 }
 
 #[test]
+fn a_place_is_ours_or_roots_and_so_is_the_link_to_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let refused = |name: &str| check_place(&path(name)).unwrap_err().to_string();
+    fs::create_dir(path("own")).unwrap();
+    std::os::unix::fs::symlink(path("own"), path("link")).unwrap();
+    check_place(&path("own")).unwrap();
+    check_place(&path("link")).unwrap();
+    fs::set_permissions(path("own"), fs::Permissions::from_mode(0o777)).unwrap();
+    assert_eq!(refused("link"), "others may change it, and it is not sticky");
+    fs::set_permissions(path("own"), fs::Permissions::from_mode(0o1777)).unwrap();
+    check_place(&path("link")).unwrap();
+    // Only root can give something to another user.
+    if geteuid().is_root() {
+        std::os::unix::fs::lchown(path("link"), Some(65_534), None).unwrap();
+        assert_eq!(refused("link"), "it belongs to user 65534");
+        check_place(&path("own")).unwrap();
+        std::os::unix::fs::chown(path("own"), Some(65_534), None).unwrap();
+        assert_eq!(refused("own"), "it belongs to user 65534");
+    }
+}
+
+#[test]
 fn a_process_of_ours_has_our_real_user() {
     assert!(is_our_process(std::process::id() as i32));
     assert!(!is_our_process(0) && !is_our_process(i32::MAX));

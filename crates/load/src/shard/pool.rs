@@ -410,10 +410,26 @@ impl<D: Driver> Pool<D> {
         Some((waiting, operations))
     }
 
-    /// True while a request that came back waits for a connection, though none can be opened.
+    /// True while the next request of a queue may wait for a connection, though none can be opened: since it came
+    /// back, or since it was due if it was never sent.
     pub(super) fn is_patient(&self, queue: usize, now: Instant) -> bool {
-        let oldest = self.queues[queue].again.front().and_then(|due| due.returned);
-        oldest.is_some_and(|returned| now < returned.at + self.driver.patience())
+        let patience = self.driver.patience();
+        if patience == Nanos::ZERO {
+            return false;
+        }
+        let Queue { again, backlog, .. } = &self.queues[queue];
+        let returned = again.front().and_then(|due| due.returned).map(|returned| returned.at);
+        let since = returned.or_else(|| backlog.front().map(|waiting| waiting.intended));
+        // After its last request a workload has none for those that wait: no connection would change that.
+        self.has_stopped() || since.is_some_and(|since| now < since + patience)
+    }
+
+    /// True if the requests that wait in a queue do so since no connection is open, and each has time to wait for one.
+    pub(super) fn awaits_connection(&self, queue: usize) -> bool {
+        let mut slots = (0..self.slots.len() as u32).map(Slot);
+        let is_open = |slot: Slot| self.slots[slot.0 as usize].is_open();
+        let has_open = slots.any(|slot| self.queue(slot) == queue && is_open(slot));
+        !has_open && Nanos::ZERO < self.driver.patience() && !self.has_stopped()
     }
 
     /// Queues a slot by the number of requests it carries, or removes it if it has no room.

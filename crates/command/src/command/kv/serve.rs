@@ -162,6 +162,9 @@ pub(crate) fn serve(arguments: &Serve) -> Result<Exit, Failure> {
     let name = format!("server{}.log", arguments.id);
     let mut journal = Journal::create(&arguments.logs, "server", &name)?;
     journal.info("server", &sizes.told(arguments));
+    if let Some(few) = few_connections(connections * sizes.shards, files) {
+        journal.info("server", &few);
+    }
     if let Some(pinning) = &pinning {
         journal.info("server", &pinning.told());
     }
@@ -340,6 +343,19 @@ impl Sizes {
             journal::size(arguments.sampled.0),
         )
     }
+}
+
+/// As many connections as a client of the most threads opens.
+const MANY_CONNECTIONS: usize = 1024;
+
+/// Returns the line of the log about the limit of connections, if a client may meet it.
+fn few_connections(most: usize, files: u64) -> Option<String> {
+    (most < MANY_CONNECTIONS).then(|| {
+        format!(
+            "There is room for {most} connections, since this process may have {files} open files: `ulimit -n` raises \
+             this limit"
+        )
+    })
 }
 
 fn warnings(arguments: &Serve, sizes: &Sizes, has_token: bool) -> Vec<String> {

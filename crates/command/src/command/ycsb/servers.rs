@@ -7,7 +7,8 @@ use std::sync::atomic::AtomicBool;
 
 use console::output::{self as printed, Exit, Failure};
 use generator::ycsb::client::{self, Client, Done, PATIENCE, Servers, undividable};
-use generator::ycsb::{NotMeasured, token, unusable};
+use generator::ycsb::unusable::{Words, reason, unusable};
+use generator::ycsb::{NotMeasured, token};
 use load::driver::resp::{Login, WANTS_PASSWORD};
 use load::shard::Unopened;
 use measure::Nanos;
@@ -26,6 +27,9 @@ mod tests;
 const TIMEOUT: Nanos = Nanos::from_secs(10);
 /// The operations that one connection of the key-value store can have outstanding.
 const MOST_THREADS: u32 = u16::MAX as u32;
+/// The words for what helps against a key-value store that refuses a client.
+const WORDS: Words =
+    Words { token: "-p kv.tokenfile=FILE", servers: "kv.servers", connections: "--shards" };
 
 /// Sends the operations to Redis.
 pub(super) fn redis(prepared: &Prepared, stop: &AtomicBool) -> Result<Done, Failure> {
@@ -35,8 +39,7 @@ pub(super) fn redis(prepared: &Prepared, stop: &AtomicBool) -> Result<Done, Fail
     let login = Login { user: None, password, database: 0 };
     let place = format!("{host}:{port}");
     let servers = Servers::Redis { server, login };
-    let remedy = "start Redis there, or correct redis.host, redis.port and redis.password";
-    run(prepared, (servers, &[place]), timeout, remedy, stop)
+    run(prepared, (servers, &[place]), timeout, of_redis, stop)
 }
 
 /// Sends the operations to key-value servers.
@@ -66,8 +69,7 @@ pub(super) fn kv(prepared: &Prepared, stop: &AtomicBool) -> Result<Done, Failure
         let why = format!("is over {MOST_THREADS}, the most of this binding; use several --client");
         return Err(Failure::question(properties.wrong("threadcount", &why)));
     }
-    let remedy = "start it with `benchwright kv serve`, or correct kv.servers";
-    run(prepared, (servers, &places), TIMEOUT, remedy, stop)
+    run(prepared, (servers, &places), TIMEOUT, |why| unusable(why, &WORDS), stop)
 }
 
 /// Finds the address of a host.
@@ -83,12 +85,25 @@ fn endpoint(property: &str, host: &str, port: u16) -> Result<Endpoint, Failure> 
     )))
 }
 
-/// Sends the operations to servers, which are at these places.
+/// Returns why Redis cannot be used, with the remedy.
+fn of_redis(why: Option<&Unopened>) -> String {
+    match why {
+        Some(Unopened::Unprepared(WANTS_PASSWORD)) => {
+            "it wants a password; give it with -p redis.password=…, or in a file with -P".to_owned()
+        }
+        _ => format!(
+            "{}\n  start Redis there, or correct redis.host, redis.port and redis.password",
+            reason(why)
+        ),
+    }
+}
+
+/// Sends the operations to servers, which are at these places. `unusable` says why they cannot be used.
 fn run(
     prepared: &Prepared,
     (servers, places): (Servers, &[String]),
     timeout: Nanos,
-    remedy: &str,
+    unusable: impl Fn(Option<&Unopened>) -> String,
     stop: &AtomicBool,
 ) -> Result<Done, Failure> {
     let Prepared { arguments, workload, settings, .. } = prepared;
@@ -102,7 +117,7 @@ fn run(
         seed: arguments.seed,
     };
     let done = client::run(&client, stop, &mut teller(settings));
-    let done = done.map_err(|why| explain(&why, places, remedy))?;
+    let done = done.map_err(|why| explain(&why, places, unusable))?;
     if let Some(why) = done.why {
         printed::error(&format!("warning: the first failure that has a reason: {why}"));
     }
@@ -134,7 +149,7 @@ fn run(
 }
 
 /// Names the servers, the first ones of many.
-fn named(places: &[String]) -> String {
+pub(super) fn named(places: &[String]) -> String {
     const MOST: usize = 4;
     match places {
         [one] => format!("the server {one}"),
@@ -147,17 +162,15 @@ fn named(places: &[String]) -> String {
     }
 }
 
-fn explain(why: &NotMeasured, places: &[String], remedy: &str) -> Failure {
+fn explain(
+    why: &NotMeasured,
+    places: &[String],
+    unusable: impl Fn(Option<&Unopened>) -> String,
+) -> Failure {
     match why {
         NotMeasured::Unreachable { why, .. } => {
-            let why = match why {
-                Some(Unopened::Unprepared(WANTS_PASSWORD)) => {
-                    "it wants a password; give it with -p redis.password=…, or in a file with -P"
-                        .to_owned()
-                }
-                _ => unusable(why.as_ref(), "-p kv.tokenfile=FILE"),
-            };
-            Failure::no_answer(format!("{} cannot be used: {why}\n  {remedy}", named(places)))
+            let why = unusable(why.as_ref());
+            Failure::no_answer(format!("{} cannot be used: {why}", named(places)))
         }
         NotMeasured::Fault(fault) => Failure::no_answer(fault),
         NotMeasured::Machine(problem) => Failure::no_answer(problem),

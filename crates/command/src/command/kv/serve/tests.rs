@@ -138,3 +138,11 @@ fn an_id_is_counted_from_one_or_as_pods_are_from_zero() {
         assert!(refusal.contains("is not in 1..=65535, nor in #0..=#65534"), "{refusal}");
     }
 }
+
+#[test]
+fn a_server_with_room_for_few_connections_says_so() {
+    let told = |files| few_connections(server::connections(files, 2).unwrap() * 2, files);
+    expect!["There is room for 40 connections, since this process may have 64 open files: `ulimit -n` raises this limit"]
+        .assert_eq(&told(64).unwrap());
+    assert_eq!(told(1 << 20), None);
+}

@@ -22,8 +22,6 @@ use super::run::{Prepared, teller};
 #[cfg(test)]
 mod tests;
 
-/// The longest time of an operation of the key-value store.
-const TIMEOUT: Nanos = Nanos::from_secs(10);
 /// The operations that one connection of the key-value store can have outstanding.
 const MOST_THREADS: u32 = u16::MAX as u32;
 
@@ -42,7 +40,7 @@ pub(super) fn redis(prepared: &Prepared, stop: &AtomicBool) -> Result<Done, Fail
 /// Sends the operations to key-value servers.
 pub(super) fn kv(prepared: &Prepared, stop: &AtomicBool) -> Result<Done, Failure> {
     let Prepared { properties, workload, settings, .. } = prepared;
-    let form = kv::Settings::of(properties, workload).map_err(Failure::question)?;
+    let form = kv::Settings::of(properties, workload, kv::TIMEOUT).map_err(Failure::question)?;
     let places = kv::servers(properties).map_err(Failure::question)?;
     let refuse = |why: &str| Failure::question(properties.wrong("kv.servers", why));
     // Before thousands of names are looked up.
@@ -67,7 +65,7 @@ pub(super) fn kv(prepared: &Prepared, stop: &AtomicBool) -> Result<Done, Failure
         return Err(Failure::question(properties.wrong("threadcount", &why)));
     }
     let remedy = "start it with `benchwright kv serve`, or correct kv.servers";
-    run(prepared, (servers, &places), TIMEOUT, remedy, stop)
+    run(prepared, (servers, &places), kv::TIMEOUT, remedy, stop)
 }
 
 /// Finds the address of a host.

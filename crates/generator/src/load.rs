@@ -13,7 +13,7 @@ use anyhow::Context as _;
 use console::files;
 use console::output::{self, Exit, Failure};
 use load::Driver;
-use load::driver::resp::WANTS_PASSWORD;
+use load::driver::resp::{HAS_NO_PASSWORD, IS_FULL, WANTS_PASSWORD};
 use load::measurement::{Failure as NotMeasured, Plan};
 use load::pacing::{Offered, Pacing};
 use load::shard::Unopened;
@@ -322,6 +322,12 @@ fn explain(failure: &NotMeasured, targets: &[Target], stop: &AtomicBool) -> Fail
                 }
                 Some(Unopened::Unprepared(WANTS_PASSWORD)) => {
                     "it wants a password; write redis://:PASSWORD@HOST"
+                }
+                Some(Unopened::Unprepared(IS_FULL)) => {
+                    "it has as many clients as it may have; use fewer --connections, or raise its maxclients"
+                }
+                Some(Unopened::Unprepared(HAS_NO_PASSWORD)) => {
+                    "it has no password; leave it out of the URL"
                 }
                 Some(Unopened::Unprepared(why)) => {
                     &unprepared(why, &OF_A_STORE).unwrap_or_else(|| (*why).to_owned())

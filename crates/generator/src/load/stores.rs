@@ -120,7 +120,7 @@ fn asked(arguments: &Load, file: &Path, target: &Target, login: Login) -> anyhow
             let file = kv::token_file(&properties);
             let token = file.map(|file| token::read("kv.tokenfile", Path::new(&file)));
             let token = token.transpose().map_err(Error::msg)?;
-            Store::Kv(Settings::of(&properties, &workload)?, token)
+            Store::Kv(Settings::of(&properties, &workload, arguments.timeout)?, token)
         }
         _ => Store::Redis(login),
     };

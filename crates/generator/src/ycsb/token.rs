@@ -12,7 +12,10 @@ const MOST_BYTES: u64 = 1 << 20;
 pub fn read(option: &str, path: &Path) -> Result<Token, String> {
     let refuse = |why: String| format!("{option} {}: {why}", path.display());
     let read = regular::read_input(path, MOST_BYTES);
-    let mut token = read.map_err(|error| refuse(error.to_string()))?;
+    let mut token = read.map_err(|error| {
+        let why = regular::plain(&error);
+        refuse(format!("{why}; write the token into it, or name another file"))
+    })?;
     while token.last().is_some_and(|byte| b"\r\n".contains(byte)) {
         token.pop();
     }

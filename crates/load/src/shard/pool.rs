@@ -27,6 +27,10 @@ pub(super) struct Pool<D> {
     pub(super) queues: Vec<Queue>,
     /// The slots that hold something, and some that have sent it since.
     pub(super) holding: Vec<Slot>,
+    /// The requests that the driver holds.
+    pub(super) held: usize,
+    /// The users of a closed loop; 0 in an open one.
+    pub(super) population: usize,
     /// Present if the requests belong to sessions.
     pub(super) sessions: Option<Box<Sessions>>,
     /// Closed loop: the times when the users in think time send their next requests.
@@ -169,6 +173,8 @@ impl<D: Driver> Pool<D> {
             idle: Idle::new(slots, queues),
             queues: (0..queues).map(|_| Queue::default()).collect(),
             holding: Vec::new(),
+            held: 0,
+            population: 0,
             sessions,
             thinking: BinaryHeap::new(),
             paused: BTreeMap::new(),
@@ -353,6 +359,21 @@ impl<D: Driver> Pool<D> {
         let queue = self.queue(slot);
         self.queues[queue].filling.take_if(|filling| *filling == slot);
         std::mem::replace(&mut self.place(slot).due, Instant::NEVER)
+    }
+
+    /// True if the driver holds a request of every user, so that no other can join them.
+    pub(super) fn is_all_held(&self) -> bool {
+        0 < self.held && self.held == self.population
+    }
+
+    /// Makes due what the slots hold.
+    pub(super) fn hurry(&mut self, now: Instant) {
+        for slot in &self.holding {
+            let place = &mut self.slots[slot.0 as usize];
+            if place.due != Instant::NEVER {
+                place.due = place.due.min(now);
+            }
+        }
     }
 
     /// Returns a slot whose time to send what it holds has come.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::{Args, ValueEnum};
 use generator::ycsb::token;
 use kv::storage::{self, Nowhere};
-use kv::{Durability, OpenError, Store};
+use kv::{Durability, OpenError, Recovered, Store};
 use kvserver::bounds::{MOST_SESSIONS, MOST_SHARDS};
 use kvserver::server::{self, Server};
 use measure::quantity::Bytes;
@@ -298,9 +298,15 @@ fn tell_recovered(store: &Store, journal: &mut Journal) {
             recovered.version
         ));
     }
-    let kv::Recovered { version, records, sessions, .. } = recovered;
-    let told = format!("Recovered checkpoint {version}: {records} records, {sessions} sessions");
-    journal.info("server", &told);
+    journal.info("server", &told(recovered));
+}
+
+/// Says what a checkpoint has. Only its log is counted: the index has chains of keys, and not their number.
+fn told(recovered: &Recovered) -> String {
+    let Recovered { version, records, sessions, .. } = recovered;
+    format!(
+        "Recovered checkpoint {version}: {records} versions of records in its log, {sessions} sessions"
+    )
 }
 
 /// The sizes of a server, chosen or given.

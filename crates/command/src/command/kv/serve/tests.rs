@@ -38,6 +38,14 @@ fn the_line_of_the_original_is_written_with_its_sizes() {
 }
 
 #[test]
+fn what_was_recovered_is_called_what_it_counts() {
+    // A thousand keys, each written before three checkpoints.
+    let recovered = Recovered { version: 3, records: 3000, sessions: 4, ..Recovered::default() };
+    expect!["Recovered checkpoint 3: 3000 versions of records in its log, 4 sessions"]
+        .assert_eq(&told(&recovered));
+}
+
+#[test]
 fn sizes_are_chosen_by_what_the_process_may_use() {
     let sizes = |arguments: &[&str], limit| {
         let Sizes { buckets, memory, .. } = Sizes::choose(&parsed(arguments), limit).unwrap();

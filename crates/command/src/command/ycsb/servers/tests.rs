@@ -17,9 +17,13 @@ fn servers_that_cannot_be_used_are_named_the_first_ones_of_many() {
     assert_eq!(told(1, refused), expected);
     assert!(told(2, refused).starts_with("the servers h0:1, h1:1 cannot"));
     assert!(told(4000, refused).starts_with("the servers h0:1, h1:1, h2:1 and 3,997 more cannot"));
-    let password = told(1, Unopened::Unprepared(WANTS_PASSWORD));
-    assert!(
-        password.contains("it wants a password; give it with -p redis.password=…"),
-        "{password}"
-    );
+    // What the usual remedy does not mend has its own alone.
+    for (why, remedy) in [
+        (WANTS_PASSWORD, "it wants a password; give it with -p redis.password=…"),
+        (HAS_NO_PASSWORD, "leave redis.password out"),
+        (IS_FULL, "use fewer --shards, each of which has a connection, or raise its maxclients"),
+    ] {
+        let told = told(1, Unopened::Unprepared(why));
+        assert!(told.contains(remedy) && !told.contains("start it"), "{told}");
+    }
 }

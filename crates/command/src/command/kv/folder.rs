@@ -41,7 +41,7 @@ impl Folder {
             Failure::question(format!(
                 "--storage {}: {why}\n  choose an empty folder, or `--storage none` for a store in \
                  memory only",
-                path.display()
+                regular::shown(path)
             ))
         };
         let lock = match locked(path) {

@@ -28,7 +28,7 @@ impl Journal {
         created.map_err(|error| {
             Failure::question(format!(
                 "--logs {}: {error}\n  choose a folder that can be written with --logs",
-                logs.display()
+                results::regular::shown(logs)
             ))
         })
     }

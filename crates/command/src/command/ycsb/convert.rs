@@ -33,9 +33,14 @@ const PIECE: usize = 1 << 20;
 
 pub(super) fn convert(arguments: &Convert) -> Result<Exit, Failure> {
     let Convert { input, output } = arguments;
-    let of_input =
-        |error| Failure::question(format!("{}: {error}; name a file with lines", input.display()));
-    let of_output = |error| Failure::no_answer(format!("{}: {error}", output.display()));
+    let of_input = |error| {
+        Failure::question(format!(
+            "{}: {error}; name a file with lines",
+            results::regular::shown(input)
+        ))
+    };
+    let of_output =
+        |error| Failure::no_answer(format!("{}: {error}", results::regular::shown(output)));
     let mut lines = File::open(input).map_err(of_input)?;
     let place = output::check_place("OUT", output);
     place.map_err(|error| Failure::question(format!("{error:#}; name another file")))?;

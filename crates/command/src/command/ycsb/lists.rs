@@ -95,7 +95,10 @@ impl List {
     ) -> Result<List, Failure> {
         let refuse = |why: &str| {
             let remedy = "make such a file with `benchwright ycsb convert`";
-            Failure::question(format!("{option} {}: {why}\n  {remedy}", path.display()))
+            Failure::question(format!(
+                "{option} {}: {why}\n  {remedy}",
+                results::regular::shown(path)
+            ))
         };
         let unreadable = |error: std::io::Error| refuse(&error.to_string());
         // Before it is opened: a FIFO would wait for its other end.
@@ -121,7 +124,9 @@ impl List {
 
     fn read(self) -> Result<Arc<Vec<u64>>, Failure> {
         let List { option, path, mut file, keys: count } = self;
-        let failed = |why: &str| Failure::question(format!("{option} {}: {why}", path.display()));
+        let failed = |why: &str| {
+            Failure::question(format!("{option} {}: {why}", results::regular::shown(&path)))
+        };
         let mut keys = Vec::new();
         if keys.try_reserve_exact(count as usize).is_err() {
             return Err(failed("its keys do not fit into memory; ask for fewer"));

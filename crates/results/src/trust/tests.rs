@@ -1,7 +1,5 @@
 use std::os::unix::fs::PermissionsExt;
 
-use nix::sys::stat::Mode;
-
 use super::*;
 
 /// Returns why a file or folder is refused.
@@ -25,7 +23,7 @@ fn only_regular_files_of_ours_are_read() {
     assert_eq!(read(&file).unwrap(), "text");
 
     // Opening a FIFO would wait for a writer.
-    nix::unistd::mkfifo(&path("fifo"), Mode::S_IRWXU).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(path("fifo")).status().unwrap().success());
     assert_eq!(refused(&path("fifo")), "not a regular file");
     std::os::unix::fs::symlink(path("good"), path("link")).unwrap();
     assert_eq!(refused(&path("link")), "a link, not a regular file");
@@ -52,6 +50,17 @@ fn only_folders_of_ours_are_used() {
         std::os::unix::fs::chown(path("new"), Some(65_534), None).unwrap();
         assert_eq!(refused(&path("new")), "it belongs to user 65534, not to 0");
     }
+}
+
+#[test]
+fn a_place_for_folders_is_a_folder_that_others_cannot_change() {
+    let refused = |path: &Path| check_place(path).unwrap_err().to_string();
+    // Everybody may write to this device, which is not sticky either.
+    assert_eq!(refused(Path::new("/dev/null")), "it is not a folder");
+    let folder = tempfile::tempdir().unwrap();
+    check_place(folder.path()).unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    assert_eq!(refused(folder.path()), "others may change it, and it is not sticky");
 }
 
 #[test]

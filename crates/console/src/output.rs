@@ -149,7 +149,7 @@ pub fn is_terminal() -> bool {
 /// Refuses a file that an option names if it cannot be written, with the remedy: before work whose result would be
 /// lost. It is the one check for every such option.
 pub fn check_place(option: &str, path: &Path) -> anyhow::Result<()> {
-    stream::check_place(path).with_context(|| format!("{option} {}", path.display()))
+    stream::check_place(path).with_context(|| format!("{option} {}", regular::shown(path)))
 }
 
 /// Returns a document as text.

@@ -252,7 +252,7 @@ fn requested<'a>(
         (Some(text), _) => Some(reveal(text)?.into_bytes()),
         (None, Some(path)) => {
             let read = regular::read_input(path, regular::MOST)
-                .with_context(|| format!("--body-file {}", path.display()));
+                .with_context(|| format!("--body-file {}", regular::shown(path)));
             Some(read.map_err(question)?)
         }
         (None, None) => None,

@@ -194,5 +194,5 @@ fn kind(option: &str) -> Kind {
 
 pub(crate) fn write(path: &Path, text: String) -> Result<(), Failure> {
     let written = output::replace(path, text.as_bytes());
-    written.map_err(|error| Failure::unwritten(path.display(), &error))
+    written.map_err(|error| Failure::unwritten(results::regular::shown(path), &error))
 }

@@ -210,8 +210,9 @@ struct Notes<'a> {
 
 impl Notes<'_> {
     fn create(path: &Path) -> Result<Notes<'_>, Failure> {
-        let file = output::create(path)
-            .map_err(|error| Failure::question(format!("--notes {}: {error}", path.display())))?;
+        let file = output::create(path).map_err(|error| {
+            Failure::question(format!("--notes {}: {error}", results::regular::shown(path)))
+        })?;
         Ok(Notes { path, file })
     }
 

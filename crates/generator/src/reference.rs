@@ -98,7 +98,9 @@ pub fn reference(arguments: &Reference) -> Result<Exit, Failure> {
 
 fn create(path: &Path) -> Result<Destination, Failure> {
     let created = output::create(path);
-    created.map_err(|error| Failure::question(format!("--log {}: {error}", path.display())))
+    created.map_err(|error| {
+        Failure::question(format!("--log {}: {error}", results::regular::shown(path)))
+    })
 }
 
 fn write(log: &mut Log, file: Destination) -> io::Result<()> {

@@ -39,7 +39,8 @@ pub(super) struct Sampling {
 impl Sampling {
     /// Opens the file and starts the writer. `labels` are the names of the labels, in their order.
     pub(super) fn begin(path: &Path, labels: Vec<String>) -> anyhow::Result<Sampling> {
-        let file = output::create(path).with_context(|| format!("--samples {}", path.display()))?;
+        let file = output::create(path)
+            .with_context(|| format!("--samples {}", results::regular::shown(path)))?;
         let (sender, receiver) = mpsc::sync_channel(MOST_WAITING);
         let writer = std::thread::spawn(move || write(file, &receiver, &labels));
         Ok(Sampling { path: path.to_owned(), sender, writer })

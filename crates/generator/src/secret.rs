@@ -28,7 +28,7 @@ pub(super) fn of(arguments: &Load) -> anyhow::Result<Secrets> {
         "standard input can be read once, by --header-file, --secrets or --start; use a file"
     );
     if let Some(path) = secrets {
-        let name = path.display();
+        let name = regular::shown(path);
         return Secrets::read(&read(path, "--secrets")?)
             .map_err(|why| anyhow::anyhow!("--secrets {name}: {why}"));
     }
@@ -79,7 +79,7 @@ pub(super) fn fields(path: &Path, secrets: &mut Secrets) -> anyhow::Result<Vec<(
     let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     let field = |(number, line): (usize, &str)| {
         let field = header_field(line).ok().with_context(|| {
-            let name = path.display();
+            let name = regular::shown(path);
             format!("--header-file {name}:{number}: it is not a header field; write `Name: value`")
         })?;
         secrets.keep(&field.1);
@@ -148,5 +148,5 @@ fn read(path: &Path, flag: &str) -> anyhow::Result<String> {
             .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other)),
         false => regular::read_text(path, regular::MOST_OF_SHORT),
     };
-    read.with_context(|| format!("{flag} {}", path.display()))
+    read.with_context(|| format!("{flag} {}", regular::shown(path)))
 }

@@ -43,10 +43,11 @@ mod tests;
 
 /// A run that ended, in whatever way: a run that could not go on has an answer too, with the reason
 /// why it found none.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Ended {
     pub answer: Answer,
-    pub directory: PathBuf,
+    /// The results, at the path that they have now: whoever reads them by another one may read others.
+    pub directory: Directory,
     /// The most trials that it could have had.
     pub most_trials: u64,
     /// The time that it took, until everything was stopped.
@@ -65,7 +66,7 @@ impl Ended {
             Some(entry) => format!("after trial {}", entry.trial),
             None => format!("in the first trial of about {}", self.most_trials),
         };
-        let resume = shell::resume(&self.directory.display().to_string(), &[]);
+        let resume = shell::resume(&self.directory.path().display().to_string(), &[]);
         format!("interrupted {reached} · everything is stopped · {resume}")
     }
 }
@@ -140,7 +141,10 @@ pub fn rerun(
     let past = Past::read(dir)?;
     // The new run needs none of the trials, but their reader may want to compare both.
     for unread in past.unread() {
-        progress.event(&Event::Notice(format!("{}: {unread}: it does not count there", past.name)));
+        progress.event(&Event::Notice(format!(
+            "{}: {unread}: it does not count there",
+            results::regular::one_line(&past.name)
+        )));
     }
     run(&past.resolved, out, host, backends, progress)
 }
@@ -609,11 +613,16 @@ impl Run<'_> {
         if let Some(question) = question {
             return Err(question);
         }
-        let size = measure::Bytes(self.directory.size());
-        let path = self.directory.path();
-        let text = format!("results  {} ({size})", path.display());
-        progress.event(&Event::Finished { text });
-        let directory = path.to_owned();
+        let directory = self.directory.at_its_place()?;
+        let (named, path) = (self.directory.path(), results::regular::shown(directory.path()));
+        if named != directory.path() {
+            let what = if named.exists() { "is another folder now" } else { "was moved" };
+            let text =
+                format!("{} {what}; the results are in {path}", results::regular::shown(named));
+            progress.event(&Event::Notice(text));
+        }
+        let size = measure::Bytes(directory.size());
+        progress.event(&Event::Finished { text: format!("results  {path} ({size})") });
         let most_trials = text::most_trials(self.plan);
         Ok(Ended { answer, directory, most_trials, took, staying: Vec::new() })
     }

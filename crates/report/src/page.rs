@@ -51,7 +51,7 @@ pub struct Written {
 /// Renders the page of a directory. `answer` is the one to show: of a run that has none yet, the preliminary
 /// one; without it the page shows the one that was kept.
 pub fn render(directory: &Directory, answer: Option<Answer>) -> Result<String, Error> {
-    Run::read(directory, None, answer).map(|run| page(&run))
+    Run::read(directory, None, answer, None).map(|run| page(&run))
 }
 
 /// Writes `report.html` into the directory atomically. `journal` is that of the directory if the caller has read it:
@@ -61,18 +61,20 @@ pub fn write(
     journal: Option<Vec<Entry>>,
     answer: Option<Answer>,
 ) -> Result<Written, Error> {
-    let (page, written) = compose(directory, journal, answer)?;
+    let (page, written) = compose(directory, journal, answer, None)?;
     directory.write(NAME, page.as_bytes())?;
     Ok(written)
 }
 
-/// Returns the page that [`write`] writes, and what it says of it.
+/// Returns the page that [`write`] writes, and what it says of it. `unknown` is why nothing can be concluded from the
+/// trials, if so: then no answer is shown.
 pub fn compose(
     directory: &Directory,
     journal: Option<Vec<Entry>>,
     answer: Option<Answer>,
+    unknown: Option<&str>,
 ) -> Result<(String, Written), Error> {
-    let run = Run::read(directory, journal, answer)?;
+    let run = Run::read(directory, journal, answer, unknown)?;
     let (page, path) = (page(&run), directory.path().join(NAME));
     let Run { unread, problems, lacks_evidence, .. } = run;
     Ok((page, Written { path, unread, problems, lacks_evidence }))
@@ -229,6 +231,7 @@ fn maximum(run: &Run, out: &mut String) -> std::fmt::Result {
     let so_far = so_far(run);
     write!(out, "<div class=\"figure\"><h3>Maximum throughput{so_far}</h3>")?;
     match &run.maximum {
+        None if is_withdrawn(run) => out.push_str(WITHDRAWN),
         None if is_failing(run) => {
             out.push_str("<p class=\"big\">none</p><p>The service failed at every load.</p>");
         }
@@ -265,6 +268,7 @@ fn capacity(run: &Run, out: &mut String) -> std::fmt::Result {
     let search = run.answer.as_ref().and_then(|answer| answer.searches.first());
     let known = search.map(|search| (search.arrivals(), search.found(Metric::Capacity)));
     match &run.capacity {
+        None if is_withdrawn(run) => out.push_str(WITHDRAWN),
         None if let Some((arrivals, known)) = known.filter(|(_, known)| !known.is_unknown()) => {
             let known = known.in_words(|per_s| arrivals.load_in_words(per_s));
             write!(out, "<p class=\"big\">{known}</p><p>No load met the SLO.</p>")?;
@@ -290,6 +294,16 @@ fn capacity(run: &Run, out: &mut String) -> std::fmt::Result {
     );
     Ok(())
 }
+
+/// Returns true if nothing is concluded from the trials any more, for the reason that the answer gives.
+fn is_withdrawn(run: &Run) -> bool {
+    run.answer
+        .as_ref()
+        .is_some_and(|answer| answer.verdict == Verdict::NoAnswer && answer.searches.is_empty())
+}
+
+const WITHDRAWN: &str =
+    "<p class=\"big\">–</p><p>Not known any more: there is no trustworthy answer.</p>";
 
 fn so_far(run: &Run) -> &'static str {
     if run.unfinished() { " <span>so far</span>" } else { "" }

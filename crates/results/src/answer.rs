@@ -98,6 +98,11 @@ impl Answer {
     /// Returns the same without what it concluded, for a run whose evidence is not there any more.
     pub fn without_evidence(self, journal: &[Entry]) -> Answer {
         let why = [journal::unread(journal), self.unlike(journal).in_words()].concat().join("; ");
+        self.without_conclusions(why, journal)
+    }
+
+    /// Returns the same with the trials alone, for a run of which nothing can be concluded for this reason.
+    pub fn without_conclusions(self, why: String, journal: &[Entry]) -> Answer {
         Answer {
             verdict: Verdict::NoAnswer,
             summary: format!("no trustworthy answer: {why}"),

@@ -123,7 +123,7 @@ pub(crate) fn capacity(arguments: &Capacity) -> Result<Exit, Failure> {
     let failed = |error: anyhow::Error| Failure { exit: Exit::Question, error };
     let asked = asked(arguments).map_err(failed)?;
     let (name, folder) = match &arguments.save {
-        Some(path) => (path.display().to_string(), regular::folder_of(path)),
+        Some(path) => (regular::shown(path), regular::folder_of(path)),
         None => ("the experiment of `benchwright capacity`".to_owned(), Path::new(".")),
     };
     let Experiment { yaml, resolved, variables, outlook } =
@@ -142,7 +142,7 @@ pub(crate) fn capacity(arguments: &Capacity) -> Result<Exit, Failure> {
     let mut saving = || {
         let Some(path) = &arguments.save else { return Ok(()) };
         let as_it_was = if save(path, &yaml)? { " (as it was)" } else { "" };
-        saved = Some(format!("saved    {}{as_it_was}", path.display()));
+        saved = Some(format!("saved    {}{as_it_was}", regular::shown(path)));
         Ok(())
     };
     let ended = watched(&arguments.watched, |host, backends, progress| {
@@ -198,7 +198,8 @@ fn save(path: &Path, yaml: &str) -> anyhow::Result<bool> {
     }
     let written = OpenOptions::new().write(true).create_new(true).open(path);
     let written = written.and_then(|mut file| file.write_all(yaml.as_bytes()));
-    let in_words = |error| anyhow::anyhow!("--save {}: {}", path.display(), regular::plain(&error));
+    let in_words =
+        |error| anyhow::anyhow!("--save {}: {}", regular::shown(path), regular::plain(&error));
     written.map(|()| false).map_err(in_words)
 }
 
@@ -207,7 +208,7 @@ fn is_saved(path: &Path, yaml: &str) -> anyhow::Result<bool> {
     if !regular::is_there(path) {
         return Ok(false);
     }
-    let shown = path.display();
+    let shown = regular::shown(path);
     let kept = match regular::read(path, MOST_SAVED) {
         Ok(there) if there == yaml.as_bytes() => return Ok(true),
         Ok(there) => there,

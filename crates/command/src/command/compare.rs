@@ -105,7 +105,7 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     if let Some(b) = b
         && a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
     {
-        let (a, b) = (a.display(), b.display());
+        let (a, b) = (results::regular::shown(a), results::regular::shown(b));
         return Err(Failure::question(format!("{a} and {b} are the same directory; name two")));
     }
     let past = Past::read(a).map_err(failed)?;

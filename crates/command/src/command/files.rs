@@ -133,7 +133,7 @@ pub(crate) fn read(paths: &[PathBuf], says: &Says) -> Result<Vec<Foreign>, Failu
     refuse_twins(paths)?;
     let asked = says.asked();
     let one = |path: &PathBuf| {
-        let name = path.display().to_string();
+        let name = regular::shown(path);
         let wrong = |why: String| Failure::question(format!("{name}: {why}"));
         if path.is_dir() {
             let text = "it is a folder: `report`, `explain` and `compare` read results directories; name the \
@@ -158,13 +158,13 @@ fn refuse_twins(paths: &[PathBuf]) -> Result<(), Failure> {
         let mut known = BTreeMap::new();
         let mut contents = BTreeMap::new();
         for (path, found) in alike {
-            let shown = path.display();
+            let shown = regular::shown(path);
             if let Some(first) = known.insert((found.dev(), found.ino()), path) {
                 return Err(Failure::question(match first == path {
                     true => format!("{shown} is named twice; a file counts once: name it once"),
                     false => format!(
                         "{} and {shown} are the same file, which counts once; name one of them",
-                        first.display()
+                        regular::shown(first)
                     ),
                 }));
             }
@@ -173,7 +173,7 @@ fn refuse_twins(paths: &[PathBuf]) -> Result<(), Failure> {
             if let Some(first) = contents.insert(digest, path) {
                 return Err(Failure::question(format!(
                     "{} and {shown} have the same contents: a copy is no further measurement; name one of them",
-                    first.display()
+                    regular::shown(first)
                 )));
             }
         }

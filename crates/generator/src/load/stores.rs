@@ -88,7 +88,7 @@ fn check(arguments: &Load) -> anyhow::Result<()> {
 
 /// Reads the workload, and what the store has to know.
 fn asked(arguments: &Load, file: &Path, target: &Target, login: Login) -> anyhow::Result<Asked> {
-    let name = file.display().to_string();
+    let name = regular::shown(file);
     let read = || format!("--ycsb {name}");
     let content = regular::read_input(file, regular::MOST_OF_SHORT).with_context(read)?;
     let table = if target.scheme == Scheme::Kv { kv::PROPERTIES } else { &[] };

@@ -10,7 +10,7 @@ const MOST_BYTES: u64 = 1 << 20;
 
 /// Reads a token, without the line break at its end. `option` is what names the file.
 pub fn read(option: &str, path: &Path) -> Result<Token, String> {
-    let refuse = |why: String| format!("{option} {}: {why}", path.display());
+    let refuse = |why: String| format!("{option} {}: {why}", regular::shown(path));
     let read = regular::read_input(path, MOST_BYTES);
     let mut token = read.map_err(|error| {
         let why = regular::plain(&error);

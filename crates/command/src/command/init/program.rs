@@ -34,7 +34,7 @@ pub(super) fn draft(
     let service = started(&arguments.command, path.clone())?;
     let first = experiment(arguments, Service::Started(service.clone()), None)?;
     let out = &arguments.out;
-    let name = out.display().to_string();
+    let name = regular::shown(out);
     let made = asked::experiment(&first.asked, &name, regular::folder_of(out))
         .map_err(|error| Failure { exit: console::output::Exit::Question, error })?;
     let seen = running(&made.resolved, |url| {
@@ -77,7 +77,7 @@ fn elsewhere(folder: &Path) -> Option<String> {
         format!(
             "the command ran in {}, the folder of --out, as the experiment will run it: write its paths from there, or \
              whole ones",
-            there.display()
+            regular::shown(&there)
         )
     })
 }

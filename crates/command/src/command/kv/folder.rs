@@ -42,7 +42,7 @@ impl Folder {
         let refuse_with = |why: &str, remedy: &str| {
             Failure::question(format!(
                 "--storage {}: {why}\n  {remedy}, or `--storage none` for a store in memory only",
-                path.display()
+                regular::shown(path)
             ))
         };
         let refuse = |why: String| refuse_with(&why, EMPTY);

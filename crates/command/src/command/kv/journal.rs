@@ -27,7 +27,7 @@ impl Journal {
     pub(crate) fn create(logs: &Path, side: &str, name: &str) -> Result<Journal, Failure> {
         let folder = logs.join(side);
         let refuse = |why: &str, remedy: &str| {
-            Failure::question(format!("--logs {}: {why}\n  {remedy}", logs.display()))
+            Failure::question(format!("--logs {}: {why}\n  {remedy}", regular::shown(logs)))
         };
         check(logs, &folder)
             .map_err(|why| refuse(&why, "move it away, or choose another folder with --logs"))?;

@@ -207,7 +207,7 @@ pub(crate) fn serve(arguments: &Serve) -> Result<Exit, Failure> {
         )));
     }
     journal.info("server", &format!("Statistics: {statistics}"));
-    let storage = arguments.storage.display();
+    let storage = results::regular::shown(&arguments.storage);
     if let Some(failed) = store.failure() {
         let why = format!("checkpoint {} has failed: {}", failed.version, failed.why);
         let rest = match store.durable() {
@@ -344,7 +344,7 @@ impl Sizes {
              {}, with a mutable fraction of {:.2}, and sampled set of {}",
             journal::number(buckets),
             journal::size(memory),
-            arguments.storage.display(),
+            results::regular::shown(&arguments.storage),
             arguments.mutable_fraction,
             journal::size(arguments.sampled.0),
         )
@@ -417,15 +417,19 @@ fn open(
         OpenError::Corrupt { .. }
         | OpenError::NoneIsWhole(_)
         | OpenError::NoCheckpoint(_)
-        | OpenError::Storage(_) => {
-            Failure::no_answer(format!("--storage {}: {error}", arguments.storage.display()))
-        }
+        | OpenError::Storage(_) => Failure::no_answer(format!(
+            "--storage {}: {error}",
+            results::regular::shown(&arguments.storage)
+        )),
         // The options have the names of the sizes.
         OpenError::Size { name, value, valid } => {
             let option = name.replace('_', "-");
             Failure::question(format!("--{option} {value} is not valid; choose {valid}"))
         }
         OpenError::Memory { .. } => Failure::question(error.to_string()),
-        error => Failure::question(format!("--storage {}: {error}", arguments.storage.display())),
+        error => Failure::question(format!(
+            "--storage {}: {error}",
+            results::regular::shown(&arguments.storage)
+        )),
     })
 }

@@ -33,8 +33,12 @@ const PIECE: usize = 1 << 20;
 
 pub(super) fn convert(arguments: &Convert) -> Result<Exit, Failure> {
     let Convert { input, output } = arguments;
-    let of_input =
-        |error| Failure::question(format!("{}: {error}; name a file with lines", input.display()));
+    let of_input = |error| {
+        Failure::question(format!(
+            "{}: {error}; name a file with lines",
+            results::regular::shown(input)
+        ))
+    };
     let mut lines = File::open(input).map_err(of_input)?;
     let place = output::check_place("OUT", output);
     place.map_err(|error| Failure::question(format!("{error:#}")))?;

@@ -95,7 +95,7 @@ impl List {
     ) -> Result<List, Failure> {
         const MAKE: &str = "make such a file with `benchwright ycsb convert`";
         let refuse = |why: &str, remedy: &str| {
-            Failure::question(format!("{option} {}: {why}\n  {remedy}", path.display()))
+            Failure::question(format!("{option} {}: {why}\n  {remedy}", results::regular::shown(path)))
         };
         let unreadable = |error: std::io::Error| refuse(&error.to_string(), MAKE);
         // Before it is opened: a FIFO would wait for its other end.
@@ -127,7 +127,9 @@ impl List {
 
     fn read(self) -> Result<Arc<Vec<u64>>, Failure> {
         let List { option, path, mut file, keys: count } = self;
-        let failed = |why: &str| Failure::question(format!("{option} {}: {why}", path.display()));
+        let failed = |why: &str| {
+            Failure::question(format!("{option} {}: {why}", results::regular::shown(&path)))
+        };
         let mut keys = Vec::new();
         if keys.try_reserve_exact(count as usize).is_err() {
             return Err(failed("its keys do not fit into memory; ask for fewer"));

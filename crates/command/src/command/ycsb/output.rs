@@ -163,8 +163,9 @@ impl Output<'_> {
 }
 
 fn written(file: &Path, content: &[u8]) -> Result<(), Failure> {
-    printed::replace(file, content)
-        .map_err(|error| Failure::no_answer(format!("writing {}: {error}", file.display())))
+    printed::replace(file, content).map_err(|error| {
+        Failure::no_answer(format!("writing {}: {error}", results::regular::shown(file)))
+    })
 }
 
 fn document(

@@ -235,7 +235,15 @@ fn what_a_tool_prints_for_people_is_refused_with_the_form_that_is_read() {
         "summary =   1000 in 00:00:10 =  100.0/s Avg:     5 Min:     1 Max:    20 Err:     0 (0.00%)\n".to_owned(),
     ];
     let errors: String = texts.iter().map(|text| shown(&read_text(text))).collect();
-    expect![[""]].assert_eq(&errors);
+    expect![[r#"
+        error: it is vegeta's report as text: write `vegeta report -type=json`, or `vegeta encode` for each request
+        error: it is vegeta's report as text: write `vegeta report -type=json`, or `vegeta encode` for each request
+        error: it is oha's text: run oha with `--output-format json`
+        error: it is ghz's text: run ghz with `--format json`
+        error: it is k6's text: run k6 with `--summary-export=FILE`, or with `--out json=FILE` for each request
+        error: it is fortio's text: run fortio with `-json FILE`
+        error: it is JMeter's text: read the file of its option `-l`
+    "#]].assert_eq(&errors);
     // The same without a line of another tool.
     assert_eq!(read_text(&summary("")).unwrap().format, "hey");
 }

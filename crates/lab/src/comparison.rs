@@ -13,7 +13,7 @@ use results::comparison::{
     Adjusted, Censored, Compared, Difference, Of, Question, Trials, Verdict,
 };
 use results::found::Found;
-use results::journal::{Entry, OfLabel, Purpose, Status};
+use results::journal::{Entry, Observed, OfLabel, Purpose, Status};
 use results::metric::Wanted;
 use results::speed::Usual;
 use results::{Comparison, Metric};

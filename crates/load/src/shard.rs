@@ -22,6 +22,7 @@ use crate::outstanding::{Outstanding, Request};
 use crate::source::Source;
 
 pub use self::connections::{Failures, Unopened};
+use self::holding::take_off;
 pub use self::pool::Numbers;
 use self::pool::{Pool, State};
 
@@ -833,16 +834,6 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             .flatten()
             .fold(last, Instant::min)
     }
-}
-
-/// Takes a request off its connection.
-#[inline]
-fn take_off<D>(outstanding: &mut Outstanding, pools: &mut [Pool<D>], token: Token) -> Request {
-    let request = outstanding.remove(token);
-    let pool = &mut pools[request.pool as usize];
-    pool.slots[request.slot.0 as usize].outstanding -= 1;
-    pool.held -= usize::from(request.is_held);
-    request
 }
 
 /// Tells an observer that a request was sent: for the first time, again, or to another node.

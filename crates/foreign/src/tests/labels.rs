@@ -152,7 +152,14 @@ fn the_secrets_of_a_url_are_in_no_label() {
         let names: Vec<&str> = found.facts.labels.keys().map(String::as_str).collect();
         shown += &format!("{}: {}\n", found.format, names.join(" | "));
     }
-    expect![[""]].assert_eq(&shown);
+    expect![[r#"
+        vegeta-json: GET http://u:(redacted)@h/x?token=(redacted)
+        k6-json: http://u:(redacted)@h/x?token=(redacted)
+        k6: http://u:(redacted)@h/x?token=(redacted) | http://u:(redacted)@h/x?token=(redacted) (2)
+        locust: GET http://u:(redacted)@h/x?token=(redacted) | GET http://u:(redacted)@h/x?token=(redacted) (2)
+        jmeter: http://u:(redacted)@h/x?token=(redacted)
+        gatling: http://u:(redacted)@h/x?token=(redacted)
+    "#]].assert_eq(&shown);
     let asked = Asked {
         rows_are_requests: true,
         unit: Some(Unit::Seconds),

@@ -81,10 +81,14 @@ fn an_arm_that_fails_more_than_the_documented_share_is_worse_than_one_that_works
     };
     let (verdict, words) = with("", 2, 40);
     assert_eq!(verdict, Verdict::Worse);
-    expect![[""]].assert_eq(&words);
+    expect![[r#"
+        p50 worse: too many requests failed in 10 of 10 trials of B, and in 0 of 10 of A (p < 0.0001): a service that fails is worse, however fast it fails
+        completed worse: too many requests failed in 10 of 10 trials of B, and in 0 of 10 of A (p < 0.0001): a service that fails is worse, however fast it fails"#]].assert_eq(&words);
     let (verdict, words) = with("", 1, 40);
     assert_eq!(verdict, Verdict::Undecided);
-    expect![[""]].assert_eq(&words);
+    expect![[r#"
+        p50 undecided: too many requests failed in 10 of 10 trials of A and 0 of 10 of B: figures of failures are not those of the service, and the others alone decide nothing; find out why they failed, or compare the goodput
+        completed undecided: too many requests failed in 10 of 10 trials of A and 0 of 10 of B: figures of failures are not those of the service, and the others alone decide nothing; find out why they failed, or compare the goodput"#]].assert_eq(&words);
     assert_eq!(with("", 2, 100).0, Verdict::Worse);
     assert_eq!(with("", 2, 4).0, Verdict::Worse);
     assert_eq!(with("", 2, 2).0, Verdict::Better);
@@ -129,7 +133,7 @@ fn the_trials_that_work_do_not_decide_for_those_that_fail() {
         found.metrics.iter().map(in_words).collect::<Vec<_>>().join("\n")
     };
     expect![[r#"
-        p50 undecided: −71.4 % (−72.9 … −69.5 %), p = 0.0021; median 1.75 ms → 496 µs; 10 and 6 trials in 5 blocks; too many requests failed in 4 of B more, and without those the rest decides nothing: find out why they failed
+        p50 undecided: −71.4 % (−72.9 … −69.5 %), p = 0.0021; median 1.75 ms → 496 µs; 10 and 6 trials in 5 blocks; too many requests failed in 0 of 10 trials of A and 4 of 10 of B: figures of failures are not those of the service, and the others alone decide nothing; find out why they failed, or compare the goodput
         goodput undecided: −2.4 % (−100.0 … +0.6 %), p = 0.0985; median 603/s → 592/s; 10 and 10 trials in 5 blocks; how many more are needed cannot be known"#]].assert_eq(&with("0.5ms", &[1, 4, 5, 8]));
     expect![[r#"
         p50 worse: +33728.8 % (+31377.5 … +39526.1 %), p = 0.0021; median 1.75 ms → 595 ms; 10 and 6 trials in 5 blocks

@@ -224,7 +224,7 @@ fn wrong_responses_to_all_requests_stand_on_a_disturbed_machine_and_resets_do_no
     }
 }
 
-/// What is compared is not known of such a trial, and that it fails is.
+/// Its figures are not known, and that the service fails is.
 #[test]
 fn a_trial_of_a_failing_service_is_not_repeated_for_a_late_generator() {
     let fails = |gate| {

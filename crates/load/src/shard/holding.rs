@@ -4,9 +4,11 @@
 use ::measure::Instant;
 use net::Io;
 
+use super::pool::Pool;
 use super::{Shard, note_sent};
-use crate::driver::{Driver, Slot};
+use crate::driver::{Driver, Slot, Token};
 use crate::observe::Observer;
+use crate::outstanding::{Outstanding, Request};
 use crate::source::Source;
 
 impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
@@ -76,4 +78,18 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
             self.pools[index].hold(slot, now, longest);
         }
     }
+}
+
+/// Takes a request off its connection.
+#[inline]
+pub(super) fn take_off<D>(
+    outstanding: &mut Outstanding,
+    pools: &mut [Pool<D>],
+    token: Token,
+) -> Request {
+    let request = outstanding.remove(token);
+    let pool = &mut pools[request.pool as usize];
+    pool.slots[request.slot.0 as usize].outstanding -= 1;
+    pool.held -= usize::from(request.is_held);
+    request
 }

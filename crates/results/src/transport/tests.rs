@@ -83,8 +83,8 @@ fn a_target_that_ends_the_connection_with_each_response_is_named() {
         load.connections = Some(crate::load::Connections {
             asked: 1,
             reached: 1,
-            opening_s: None,
             unasked: unasked.get(),
+            ..crate::load::Connections::default()
         });
         let counts = &mut load.total.counts;
         (counts.reconnects, counts.completed_inside, counts.failed) =

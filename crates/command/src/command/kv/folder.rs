@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use console::output::Failure;
 use kv::Durability;
-use lab::trust;
-use results::regular;
+use results::{regular, trust};
 
 #[cfg(test)]
 mod tests;

@@ -7,10 +7,10 @@ use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use console::output::{self, Failure};
-use lab::{host, trust};
+use lab::host;
 use measure::Nanos;
 use net::process;
-use results::regular;
+use results::{regular, trust};
 
 #[cfg(test)]
 mod tests;

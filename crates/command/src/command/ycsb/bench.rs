@@ -24,9 +24,9 @@ use crate::command::interrupts::{self, Pinning};
 use crate::command::kv::journal::Journal;
 use crate::command::kv::serve::{Address, read_token};
 
+use super::ending::named;
 use super::lists::{Files, Lists};
 use super::run::part;
-use super::servers::named;
 
 #[cfg(test)]
 mod tests;

@@ -95,7 +95,10 @@ impl List {
     ) -> Result<List, Failure> {
         const MAKE: &str = "make such a file with `benchwright ycsb convert`";
         let refuse = |why: &str, remedy: &str| {
-            Failure::question(format!("{option} {}: {why}\n  {remedy}", results::regular::shown(path)))
+            Failure::question(format!(
+                "{option} {}: {why}\n  {remedy}",
+                results::regular::shown(path)
+            ))
         };
         let unreadable = |error: std::io::Error| refuse(&error.to_string(), MAKE);
         // Before it is opened: a FIFO would wait for its other end.

@@ -29,7 +29,7 @@ const MOST_THREADS: u32 = u16::MAX as u32;
 const WORDS: Words =
     Words { token: "-p kv.tokenfile=FILE", servers: "kv.servers", connections: "--shards" };
 
-/// What became of the operations, and the places of the servers.
+/// The end of the operations, and the places of the servers.
 type Sent = (Done, Vec<String>);
 
 /// Sends the operations to Redis.

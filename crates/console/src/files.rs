@@ -143,7 +143,7 @@ pub fn check(files: &[Named]) -> Result<(), Failure> {
             return Err(Failure::question(format!(
                 "{} {} would replace a file that is not {}; remove it, or choose another name",
                 output.option,
-                output.path.display(),
+                regular::shown(&output.path),
                 kind.in_words()
             )));
         }
@@ -201,7 +201,7 @@ fn place(path: &Path) -> PathBuf {
 }
 
 fn clash(output: &Named, other: &Named) -> String {
-    let shown = |named: &Named| format!("{} {}", named.option, named.path.display());
+    let shown = |named: &Named| format!("{} {}", named.option, regular::shown(&named.path));
     let (output, of_other) = (shown(output), shown(other));
     match other.role {
         Role::Written(_) => format!("{of_other} and {output} are the same file; name two"),

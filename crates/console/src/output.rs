@@ -69,6 +69,15 @@ impl Failure {
     }
 }
 
+/// Returns the failure of a file that an option names, and that was written as it came.
+pub fn cut_off(option: &str, path: &Path, error: &io::Error) -> Failure {
+    let failure = Failure::unwritten(format!("{option} {}", path.display()), error);
+    match path.is_file() {
+        true => failure.with("what was written before can be read"),
+        false => failure,
+    }
+}
+
 /// Writes the result. A closed pipe is not a failure.
 pub fn result(text: &str) -> Result<(), Failure> {
     written(&harmless(text))
@@ -140,7 +149,7 @@ pub fn is_terminal() -> bool {
 /// Refuses a file that an option names if it cannot be written, with the remedy: before work whose result would be
 /// lost. It is the one check for every such option.
 pub fn check_place(option: &str, path: &Path) -> anyhow::Result<()> {
-    stream::check_place(path).with_context(|| format!("{option} {}", path.display()))
+    stream::check_place(path).with_context(|| format!("{option} {}", regular::shown(path)))
 }
 
 /// Returns a document as text.

@@ -4,12 +4,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use nix::sys::signal::{SigSet, Signal};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{
+    SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGXFSZ,
+};
+
+#[cfg(test)]
+mod tests;
 
 /// The exit code of a program that they end.
 pub(crate) const EXIT: i32 = 130;
 
-const ENDING: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
+/// The last four are those by which batch systems, a timer of the parent and `ulimit -t` say that the time is over.
+const ENDING: [i32; 8] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU];
 
 /// True until a command handles these signals itself.
 static UNHANDLED: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
@@ -30,8 +36,8 @@ pub fn end_at_once() {
 /// Has the signals that ask a program to end handled by its other threads, not by this one.
 pub fn leave_to_others() {
     let mut signals = SigSet::empty();
-    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT] {
-        signals.add(signal);
+    for signal in ENDING {
+        signals.add(Signal::try_from(signal).expect("they are signals"));
     }
     // Otherwise this thread handles them: only a wait of another one may then take longer to end.
     let _ = signals.thread_block();

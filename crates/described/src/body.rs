@@ -73,7 +73,7 @@ fn mark(value: &mut Value, names: &mut Vec<String>) {
 }
 
 fn is_secret(name: &str, text: &str) -> bool {
-    !text.is_empty() && (secret::is_name(name) || secret::is_in(text))
+    !text.is_empty() && (secrets::is_secret_field(name) || secret::is_in(text))
 }
 
 /// Returns `a=b&c=d` as a body.
@@ -81,7 +81,7 @@ fn form(text: &str, references: &mut References) -> Option<String> {
     let is_allowed = |c: char| c.is_ascii_graphic() && !"{}$\"".contains(c);
     let pairs = text.split('&').map(|pair| match pair.split_once('=') {
         Some((name, value)) if is_secret(&decoded(name), &decoded(value)) => {
-            let of = format!("the field {} of a form", one_line(name));
+            let of = format!("the field {} of a body", one_line(name));
             format!("{name}={}", references.to(&format!("BODY_{name}"), &of))
         }
         _ => pair.to_owned(),

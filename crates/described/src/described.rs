@@ -56,6 +56,8 @@ pub struct Request {
     pub target: String,
     pub headers: Vec<(String, String)>,
     pub body: Option<String>,
+    /// The values that a session takes from its response: by their names, the source of each.
+    pub captures: BTreeMap<String, String>,
     /// The facts that the source has of it.
     pub facts: Vec<String>,
     /// The things that the source does not say, each with its reason.

@@ -14,6 +14,8 @@ use crate::secret;
 use crate::target;
 use crate::words::{one_line, several};
 
+mod tokens;
+
 /// The longest body that is kept.
 const MOST_BODY: usize = 64 << 10;
 /// The most steps of a session in a mix.
@@ -128,6 +130,11 @@ struct Answered {
 struct Content {
     #[serde(default)]
     mime_type: Option<String>,
+    #[serde(default)]
+    text: Option<String>,
+    /// Present if the text is the bytes in base 64.
+    #[serde(default)]
+    encoding: Option<String>,
 }
 
 impl Entry {
@@ -346,9 +353,9 @@ impl<'a> Reading<'a> {
                 self.cookies += 1;
                 continue;
             }
-            let is_secret = secret::is_name(&lower) || secret::is_in(value);
+            let is_secret = secrets::is_secret_field(name) || secret::is_in(value);
             let is_kept = KEPT.contains(&&*lower)
-                || secret::is_name(&lower)
+                || secrets::is_secret_field(name)
                 || lower.starts_with("x-") && !lower.starts_with("x-forwarded");
             let is_known = headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
             if !is_kept
@@ -361,8 +368,10 @@ impl<'a> Reading<'a> {
             }
             let value = match is_secret {
                 true => {
-                    let of = format!("the header field {}", one_line(name));
-                    let mut keep = |_: &str| self.references.to(&format!("HEADER_{name}"), &of);
+                    let mut keep = |secret: &str| {
+                        let of = one_line(&secrets::part_of_field(name, value, secret));
+                        self.references.to(&format!("HEADER_{name}"), &of)
+                    };
                     secrets::field_kept(name, value, &mut keep)
                 }
                 false => value.clone(),
@@ -418,7 +427,12 @@ impl<'a> Reading<'a> {
                 .push(format!("{} in the HAR", several(request.weight, "request", "requests")));
         }
         let weights = "a request is as frequent as in this one recording: that of one user, once";
-        let steps = if self.wanted.journey { self.steps(&mut said) } else { Vec::new() };
+        let steps = if self.wanted.journey {
+            self.capture(&mut said);
+            self.steps(&mut said)
+        } else {
+            Vec::new()
+        };
         Described {
             requests: self.requests,
             weights_guess: Some(weights.to_owned()),
@@ -429,10 +443,16 @@ impl<'a> Reading<'a> {
         }
     }
 
+    /// Returns the places of the requests in the order of their sending.
+    fn in_order(&self) -> Vec<(usize, &'a Entry)> {
+        let mut sent = self.sent.clone();
+        sent.sort_by(|a, b| a.1.started_date_time.cmp(&b.1.started_date_time));
+        sent
+    }
+
     /// Returns the requests in the order of their sending, with the times between them.
     fn steps(&self, said: &mut Vec<String>) -> Vec<Step> {
-        let mut sent: Vec<&(usize, &Entry)> = self.sent.iter().collect();
-        sent.sort_by(|a, b| a.1.started_date_time.cmp(&b.1.started_date_time));
+        let sent = self.in_order();
         let first = sent
             .iter()
             .find_map(|(_, entry)| civil::seconds(&entry.started_date_time))
@@ -441,7 +461,7 @@ impl<'a> Reading<'a> {
         let mut count = 0;
         let mut end = None;
         for (place, entry) in sent {
-            if !reads(&self.requests[*place].method) && !self.wanted.writes {
+            if !reads(&self.requests[place].method) && !self.wanted.writes {
                 continue;
             }
             if count == MOST_STEPS {
@@ -458,7 +478,7 @@ impl<'a> Reading<'a> {
                 }
             }
             end = times.map(|(_, own)| own).max(end);
-            steps.push(Step::Request(*place));
+            steps.push(Step::Request(place));
             count += 1;
         }
         steps

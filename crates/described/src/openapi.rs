@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use results::secrets::{is_secret_field, is_secret_parameter};
 use serde_json::{Map, Value};
 use wire::http1::check_field;
 
@@ -299,7 +300,7 @@ impl<'a> Reading<'a> {
             body,
             facts,
             guesses,
-            left_out: None,
+            ..Request::default()
         })
     }
 
@@ -339,7 +340,12 @@ impl<'a> Reading<'a> {
             let of = format!("the parameter {}", one_line(name));
             put(place, name, &self.references.to(name, &of), true, parts);
         };
-        if place != "path" && secret::is_name(name) {
+        let is_secret = match place {
+            "path" => false,
+            "query" => is_secret_parameter(name),
+            _ => is_secret_field(name),
+        };
+        if is_secret {
             keep(parts);
             return Ok(());
         }

@@ -1,23 +1,9 @@
-//! The rules by which a secret in a source is known: by its name, or by its looks.
+//! The rules by which a secret in a source is known: by its name, as everywhere, or by its looks.
 
 use results::secrets;
 
-/// Names that are those of secrets in a URL, a body or a form, and mostly not elsewhere.
-const NAMES: [&str; 5] = ["pass", "pw", "pin", "cvc", "cvv"];
-/// Names that are those of secrets in a URL alone: in a body they are mostly data.
-const IN_URLS: [&str; 4] = ["key", "session", "sid", "code"];
 /// The least length of a part of a path that nobody typed.
 const LEAST_TOKEN: usize = 32;
-
-/// Returns true for the name of a field whose value is a secret.
-pub(crate) fn is_name(name: &str) -> bool {
-    secrets::is_secret_field(name) || NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
-}
-
-/// Returns true for the name of a parameter of a URL whose value is a secret.
-pub(crate) fn is_name_in_url(name: &str) -> bool {
-    is_name(name) || IN_URLS.iter().any(|known| known.eq_ignore_ascii_case(name))
-}
 
 /// Returns true if a secret can be recognised in a text, whatever its name is: credentials, a JSON Web Token, or a
 /// field with the name of one, as in `login(password: "…")`.
@@ -37,7 +23,7 @@ fn has_field(text: &str) -> bool {
         let before = text[..at].trim_end_matches(is_around);
         let name = &before[before.trim_end_matches(is_of_name).len()..];
         let behind = text[at + 1..].trim_start_matches(is_around);
-        is_name(name) && !behind.is_empty() && !behind.starts_with("${")
+        secrets::is_secret_field(name) && !behind.is_empty() && !behind.starts_with("${")
     })
 }
 

@@ -1,6 +1,8 @@
 //! The targets of requests: what a source says, so that neither a placeholder of a mix nor a reference to a secret
 //! comes from it.
 
+use results::secrets::is_secret_parameter;
+
 use crate::references::References;
 use crate::secret;
 use crate::words::one_line;
@@ -46,7 +48,7 @@ pub(crate) fn without_secrets(target: &str, references: &mut References) -> Opti
         rest = &behind[parameter.len()..];
         match parameter.split_once('=') {
             Some((name, value))
-                if !value.is_empty() && (secret::is_name_in_url(name) || secret::is_in(value)) =>
+                if !value.is_empty() && (is_secret_parameter(name) || secret::is_in(value)) =>
             {
                 let of = format!("the parameter {} of a URL", one_line(name));
                 result += &format!("{name}={}", references.to(&format!("QUERY_{name}"), &of));

@@ -128,6 +128,9 @@ fn line(request: &Request, has_weight: bool) -> Value {
     if let Some(body) = &request.body {
         line.insert("body".to_owned(), json!(body));
     }
+    if !request.captures.is_empty() {
+        line.insert("capture".to_owned(), json!(request.captures));
+    }
     Value::Object(line)
 }
 

@@ -67,7 +67,7 @@ pub fn read(file: &str, mut input: &mut dyn BufRead, asked: &Asked) -> Result<Fo
         None if asked.rows_are_requests || asked.column.is_some() => Some(&latencies::CSV),
         None => FORMATS.into_iter().find(|format| (format.is)(&head)),
     };
-    let format = format.ok_or_else(unknown)?;
+    let format = format.ok_or_else(|| head.for_people().map_or_else(unknown, str::to_owned))?;
     check(format, asked)?;
     let begin = head.begin;
     let mut whole = Cursor::new(&beginning[begin..]).chain(input);

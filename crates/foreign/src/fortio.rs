@@ -6,10 +6,11 @@ use std::io::BufRead;
 use measure::Nanos;
 use results::foreign::Loop;
 use results::printed::{Printed, Since};
+use results::secrets;
 use serde::Deserialize;
 
 use crate::printed::{Figures, ascending, closed_loop, no_times, percentile};
-use crate::samples::of_tool;
+use crate::samples::{label_of, of_tool};
 use crate::{Format, Found};
 
 pub(crate) const JSON: Format = Format {
@@ -35,9 +36,13 @@ struct Document {
     /// In nanoseconds.
     actual_duration: f64,
     duration_histogram: Durations,
-    /// Requests by status; -1 is a request without an answer.
+    /// Requests by status; -1 is a request without an answer. Of other protocols than HTTP a word:
+    /// one of [`SUCCESSES`], or of a failure.
     ret_codes: BTreeMap<String, u64>,
 }
+
+/// The codes of good answers by gRPC, and by TCP and UDP.
+const SUCCESSES: [&str; 2] = ["SERVING", "OK"];
 
 /// Times in seconds.
 #[derive(Deserialize)]
@@ -65,8 +70,12 @@ fn document(text: &str) -> Result<Document, String> {
     // Other lines may come before it and after it.
     let json = text.find('{').zip(text.rfind('}')).and_then(|(from, to)| text.get(from..=to));
     let json = json.ok_or("it printed no JSON; add `-json -` to its command")?;
-    serde_json::from_str(json)
-        .map_err(|error| format!("its JSON cannot be read: {error}; fortio is run with `-json -`"))
+    serde_json::from_str(json).map_err(|error| {
+        // The message of the parser can contain a value.
+        secrets::without_plain(&format!(
+            "its JSON cannot be read: {error}; fortio is run with `-json -`"
+        ))
+    })
 }
 
 fn figures(document: Document, is_open: bool) -> Figures {
@@ -79,7 +88,8 @@ fn figures(document: Document, is_open: bool) -> Figures {
         ret_codes,
         version: _,
     } = document;
-    let is_status = |code: &str| code.parse::<u32>().is_ok_and(|code| 100 <= code);
+    let is_status =
+        |code: &str| SUCCESSES.contains(&code) || code.parse::<u32>().is_ok_and(|code| 100 <= code);
     let (statuses, others): (BTreeMap<String, u64>, BTreeMap<String, u64>) =
         ret_codes.into_iter().partition(|(code, _)| is_status(code));
     let is_refused = |code: &str| code.parse::<u32>().is_ok_and(|code| 400 <= code);
@@ -136,6 +146,7 @@ fn file(input: &mut dyn BufRead) -> Result<Found, String> {
             "fortio sends on {threads} connections: once all of them wait for answers, it is a closed loop"
         )));
     }
+    let version = version.map(|version| label_of(&version));
     let tool = version.map_or("fortio".to_owned(), |version| format!("fortio {version}"));
     Ok(Found { tool, facts, limits, ..Found::default() })
 }

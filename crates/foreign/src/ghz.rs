@@ -117,16 +117,24 @@ fn read(input: &mut dyn BufRead) -> Result<Found, String> {
             for (code, number) in document.status_code_distribution.iter().flatten() {
                 samples::count(&mut statuses, code, *number);
             }
-            limits.push(of_tool(
-                "ghz leaves failed calls out of its percentiles unless it ran with --count-errors",
-            ));
+            let counts_errors = document.options.as_ref().map(|options| {
+                options.get("count-errors").and_then(Value::as_bool).unwrap_or(false)
+            });
+            // Its percentiles are of the calls that went well, and its mean of all calls.
+            let left_out = failed.filter(|_| counts_errors != Some(true)).unwrap_or(0);
+            if counts_errors.is_none() && 0 < left_out {
+                limits.push(of_tool(
+                    "ghz leaves failed calls out of its percentiles unless it ran with --count-errors, which the \
+                     file does not say",
+                ));
+            }
             let ns = |number: f64| time(number, Unit::Nanoseconds).map(|time| time.0);
             let one =
                 |one: Percentile| percentile(one.percentage, time(one.latency, Unit::Nanoseconds)?);
             let percentiles = document.latency_distribution.into_iter().flatten().filter_map(one);
             let times = Quantiles {
-                count: Some(document.count),
-                mean_ns: ns(document.average),
+                count: Some(document.count.saturating_sub(left_out)),
+                mean_ns: ns(document.average).filter(|_| left_out == 0),
                 min_ns: ns(document.fastest),
                 max_ns: ns(document.slowest),
                 percentiles: ascending(percentiles.collect()),

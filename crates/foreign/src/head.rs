@@ -75,6 +75,31 @@ impl Head {
         };
         Some(reason.to_owned())
     }
+
+    /// Returns the tool and the remedy for a text that a tool prints for people, and of which another form is read.
+    pub(crate) fn for_people(&self) -> Option<&'static str> {
+        let has = |words: &[&str]| words.iter().all(|word| self.text.contains(word));
+        let first = self.first_line();
+        let is_summary = has(&["Summary:", "Requests/sec:"]);
+        let remedy = if first.starts_with("Requests") && has(&["[total, rate", "Latencies"])
+            || first.starts_with("Bucket") && has(&["Histogram"])
+        {
+            "it is vegeta's report as text: write `vegeta report -type=json`, or `vegeta encode` for each request"
+        } else if is_summary && has(&["Success rate:"]) {
+            "it is oha's text: run oha with `--output-format json`"
+        } else if is_summary && has(&["Count:", "Fastest:"]) {
+            "it is ghz's text: run ghz with `--format json`"
+        } else if has(&["http_req_duration", "avg=", "http_reqs"]) {
+            "it is k6's text: run k6 with `--summary-export=FILE`, or with `--out json=FILE` for each request"
+        } else if has(&["Fortio ", "# target "]) {
+            "it is fortio's text: run fortio with `-json FILE`"
+        } else if has(&["summary =", "Avg:", "Err:"]) {
+            "it is JMeter's text: read the file of its option `-l`"
+        } else {
+            return None;
+        };
+        Some(remedy)
+    }
 }
 
 /// It begins with a record of type 0, whose first field is the version.

@@ -9,7 +9,7 @@ use results::foreign::{Code, Distribution, Limit, Loop};
 use results::printed::{Percentile, Printed, Since};
 
 use crate::printed::{Figures, ascending, closed_loop, no_times, percentile};
-use crate::samples::{Ended, Samples, cut_off, of_tool};
+use crate::samples::{Ended, Samples, cut_off, label_of, of_tool};
 use crate::table::Table;
 use crate::{Format, Found, Unit, time};
 
@@ -19,7 +19,11 @@ pub(crate) const TEXT: Format = Format {
     asks: &[],
     is: |head| {
         let text = head.text();
-        text.contains("Summary:") && text.contains("Slowest:") && text.contains("Requests/sec:")
+        text.contains("Summary:")
+            && text.contains("Slowest:")
+            && text.contains("Requests/sec:")
+            // Other tools print the same words.
+            && head.for_people().is_none()
     },
     read: |input, _| summary(input),
 };
@@ -155,7 +159,7 @@ fn answers(input: &mut dyn BufRead) -> Result<Found, String> {
         let time = table.number(response).and_then(|number| time(number, Unit::Seconds));
         let last = [Some(response), status, offset].into_iter().flatten().max().unwrap_or_default();
         let Some(time) = time.filter(|_| table.reaches(last)) else {
-            let cell = table.text(response);
+            let cell = label_of(&table.text(response));
             if table.next()? {
                 return Err(format!("line {line}: `{cell}` is not a time of hey's CSV file"));
             }

@@ -6,7 +6,7 @@ use measure::Nanos;
 use results::foreign::Facts;
 use results::printed::Since;
 
-use crate::samples::{Ended, Samples, cut_off, of_tool};
+use crate::samples::{Ended, Samples, cut_off, label_of, of_tool};
 use crate::table::{Table, delimiter};
 use crate::{Format, Found, Unit, time};
 
@@ -39,7 +39,7 @@ fn read(input: &mut dyn BufRead) -> Result<Found, String> {
         let line = table.line();
         let time = table.number(elapsed).and_then(|ms| time(ms, Unit::Milliseconds));
         let Some(time) = time.filter(|_| table.reaches(last_column)) else {
-            let cell = table.text(elapsed);
+            let cell = label_of(&table.text(elapsed));
             if table.next()? {
                 return Err(format!(
                     "line {line}: the row is not complete, or `{cell}` in column `elapsed` is not a time"
@@ -55,7 +55,12 @@ fn read(input: &mut dyn BufRead) -> Result<Found, String> {
         }
         let code = text(code);
         let is_answered = code.as_deref().is_none_or(|code| !code.starts_with(NO_ANSWER));
-        let is_well = text(success).is_none_or(|success| success.eq_ignore_ascii_case("true"));
+        let is_well = match (text(success), &code) {
+            (Some(success), _) => success.eq_ignore_ascii_case("true"),
+            // Without that column nothing says whether an assertion failed.
+            (None, Some(code)) => !code.parse::<u32>().is_ok_and(|code| 400 <= code),
+            (None, None) => true,
+        };
         let ended = match (is_answered, is_well) {
             (false, _) => Ended::Unanswered,
             (true, false) => Ended::Badly,
@@ -82,7 +87,10 @@ fn read(input: &mut dyn BufRead) -> Result<Found, String> {
         "JMeter's thread groups are closed loops, except the Open Model Thread Group; the file does not say which \
          one it was. A connection that had to be opened is in the time",
     ));
-    let facts = samples.facts()?;
+    let mut facts = samples.facts()?;
+    if success.is_none() && code.is_none() {
+        (facts.failed, facts.unanswered) = (None, None);
+    }
     let step_ns = Some(Nanos::from_millis(1).0);
     let facts = Facts { since: Some(Since::Sent), step_ns, ..facts };
     Ok(Found { tool: "JMeter".to_owned(), facts, limits, ..Found::default() })

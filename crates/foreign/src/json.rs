@@ -3,6 +3,7 @@
 use measure::Nanos;
 use results::foreign::Quantiles;
 use results::printed::Percentile;
+use results::secrets;
 use serde_json::{Map, Value};
 
 use crate::{Unit, time};
@@ -11,7 +12,8 @@ use crate::{Unit, time};
 pub(crate) fn wrong(error: &serde_json::Error) -> String {
     match error.is_eof() {
         true => format!("it ends in the middle: {error}; was the tool interrupted?"),
-        false => format!("its JSON cannot be read: {error}"),
+        // The message of the parser can contain a value.
+        false => secrets::without_plain(&format!("its JSON cannot be read: {error}")),
     }
 }
 

@@ -6,7 +6,8 @@ use measure::estimate::{Support, beyond, needed, support};
 use measure::quantity::{counted, grouped};
 use measure::{Nanos, Quantile};
 use results::Foreign;
-use results::foreign::{Code, Distribution, Facts, Limit, Loop, Quantiles, SCHEMA};
+use results::failing::Tally;
+use results::foreign::{Checks, Code, Distribution, Facts, Limit, Loop, Quantiles, SCHEMA};
 use results::printed::{Percentile, Since};
 
 use crate::Found;
@@ -40,8 +41,9 @@ pub(crate) fn judged(file: &str, format: &str, found: Found) -> Foreign {
     }
     let general = general(&facts, &tool, judges_itself);
     let mut limits: Vec<Limit> = own.into_iter().chain(general).collect();
-    // Nothing says which of the figures are the true ones.
-    let is_void = limits.iter().any(|limit| limit.code == Code::Contradiction);
+    // Nothing says which of the figures are the true ones, or the generator says that none is.
+    let is_void =
+        limits.iter().any(|limit| matches!(limit.code, Code::Contradiction | Code::NotValid));
     let supports = if is_void { Vec::new() } else { supports(&facts) };
     // What makes the figures void comes first, and what is special last; the order of equals stays.
     limits.sort_by_key(|limit| place(limit.code));
@@ -201,9 +203,9 @@ fn meaning(facts: &Facts) -> Option<(Code, &'static str)> {
     }
 }
 
-/// Returns the rate of the requests that did not fail.
+/// Returns the rate of the requests that did not fail; `None` if checks did, since nothing says of which requests.
 fn goodput(facts: &Facts) -> Option<f64> {
-    let tally = facts.tally()?;
+    let tally = facts.tally().filter(|_| facts.checks.is_none_or(|checks| checks.failed == 0))?;
     let succeeded = tally.requests.saturating_sub(tally.failed).saturating_sub(tally.unfinished);
     Some(succeeded as f64 / facts.measured_s?)
 }
@@ -213,19 +215,29 @@ fn has_unfinished(facts: &Facts) -> bool {
 }
 
 /// Returns what so many failures say of all figures.
-fn failing(facts: &Facts) -> Option<Limit> {
-    let tally = facts.tally().filter(|_| facts.is_failing())?;
-    let (failed, requests) = (counted(tally.failed), counted(tally.requests));
-    let why = match facts.failures_met {
-        _ if !facts.is_mostly_failing() => "these are the figures of a failing service",
-        Some(_) => {
-            "more than the load declared as its objective, so these are no figures of a working service"
-        }
-        None => "fewer than half succeeded, so these are no figures of a working service",
+fn failing(facts: &Facts) -> Vec<Limit> {
+    const FEW_SUCCEEDED: &str =
+        "fewer than half succeeded, so these are no figures of a working service";
+    let why_of_requests = match (facts.are_requests_mostly_failing(), facts.failures_met) {
+        (false, _) => None,
+        (true, Some(_)) => Some(
+            "more than the load declared as its objective, so these are no figures of a working service",
+        ),
+        (true, None) => Some(FEW_SUCCEEDED),
     };
-    let percent = 100.0 * tally.failed_share();
-    let text = format!("{failed} of {requests} requests failed ({percent:.2} %): {why}");
-    Some(Limit { code: Code::Failing, text })
+    let checks = facts.checks.map(Checks::tally);
+    let why_of_checks = checks.filter(|tally| tally.is_mostly_failing()).map(|_| FEW_SUCCEEDED);
+    let of = |what: &str, tally: Option<Tally>, why: Option<&str>| {
+        let tally = tally.filter(|tally| tally.is_failing() || why.is_some())?;
+        let (failed, all) = (counted(tally.failed), counted(tally.requests));
+        let percent = 100.0 * tally.failed_share();
+        let why = why.unwrap_or("these are the figures of a failing service");
+        let text = format!("{failed} of {all} {what} failed ({percent:.2} %): {why}");
+        Some(Limit { code: Code::Failing, text })
+    };
+    let limits =
+        [of("requests", facts.tally(), why_of_requests), of("checks", checks, why_of_checks)];
+    limits.into_iter().flatten().collect()
 }
 
 /// Returns the counts that cannot all be true.
@@ -305,12 +317,18 @@ fn failures(facts: &Facts) -> Vec<Limit> {
     }
     let without_time = facts.requests.zip(facts.count());
     let without_time = without_time.map_or(0, |(all, timed)| all.saturating_sub(timed));
-    let left_out = facts.unanswered.unwrap_or(0).min(without_time);
+    // A list has a time for each request, however it ended.
+    let is_printed = matches!(facts.times, Some(Distribution::Quantiles(_)));
+    let (what, timeless) = match facts.unanswered {
+        Some(unanswered) => ("had no answer", unanswered),
+        None => ("failed", facts.failed.filter(|_| is_printed).unwrap_or(0)),
+    };
+    let left_out = timeless.min(without_time);
     if 0 < left_out {
         add(
             Code::LeftOut,
             format!(
-                "{}{of} requests had no answer, and have no time here: they are missing in every percentile",
+                "{}{of} requests {what}, and have no time here: they are missing in every percentile",
                 counted(left_out)
             ),
         );
@@ -371,7 +389,7 @@ fn of_times(facts: &Facts) -> Vec<Limit> {
     if let Some(step) = facts.step_ns {
         let share = p50.map_or(1.0, |p50| step as f64 / p50 as f64);
         if COARSE < share {
-            let of = p50.map_or("0".to_owned(), |p50| Nanos(p50).in_words());
+            let of = p50.map_or("0".to_owned(), |p50| Nanos(p50).to_string());
             add(
                 Code::CoarseTimes,
                 format!(

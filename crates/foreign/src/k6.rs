@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 use std::io::BufRead;
 
 use measure::civil;
-use results::foreign::{Code, Distribution, Facts, Limit, Loop, OfLabel, Quantiles};
+use results::foreign::{Checks, Code, Distribution, Facts, Limit, Loop, OfLabel, Quantiles};
 use results::lines::Lines;
 use results::printed::Since;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::json::{count, number, percentiles, quantiles, refuse_negative, whole, wrong};
-use crate::samples::{Ended, MOST_LABELS, Samples, cut_off, label_of, of_tool};
+use crate::samples::{Ended, Samples, cut_off, labelled, of_tool};
 use crate::{Format, Found, Unit, document, time};
 
 pub(crate) const SUMMARY: Format = Format {
@@ -75,6 +75,7 @@ fn summary(input: &mut dyn BufRead) -> Result<Found, String> {
         measured_s,
         requests: sent,
         failed,
+        checks: checks(&document),
         not_sent: dropped,
         completed_per_s: rate.or_else(|| Some(sent? as f64 / measured_s?)),
         labels: labels(&document),
@@ -87,6 +88,24 @@ fn summary(input: &mut dyn BufRead) -> Result<Found, String> {
     )];
     limits.extend(without_executor(dropped));
     Ok(Found { tool: "k6".to_owned(), facts, limits, ..Found::default() })
+}
+
+/// Returns the checks of the script; `None` if it has none. The newest summary counts them apart from its metrics.
+fn checks(document: &Value) -> Option<Checks> {
+    let usual = || {
+        let checks = values(document, "checks")?;
+        let (passed, failed) = (count(checks, "passes")?, count(checks, "fails")?);
+        Some(Checks { made: passed.saturating_add(failed), failed })
+    };
+    let newest = || {
+        let all = document.pointer("/results/checks/metrics")?.as_array()?;
+        let failed =
+            all.iter().find(|one| one.get("name").is_some_and(|it| it == "checks_failed"))?;
+        let values = failed.get("values")?.as_object()?;
+        let (made, failed) = (count(values, "total")?, count(values, "matches")?);
+        Some(Checks { made: made.max(failed), failed })
+    };
+    usual().or_else(newest).filter(|checks| 0 < checks.made)
 }
 
 /// Returns the times of a metric, without their number.
@@ -106,7 +125,7 @@ fn times(metric: &Map<String, Value>) -> Quantiles {
 fn labels(document: &Value) -> BTreeMap<String, OfLabel> {
     let one = |(name, metric): (&str, &Map<String, Value>)| {
         let (duration, tags) = name.strip_suffix('}')?.split_once('{')?;
-        let label = label_of(of_tags(tags).filter(|_| DURATIONS.contains(&duration))?);
+        let label = of_tags(tags).filter(|_| DURATIONS.contains(&duration))?.to_owned();
         let of = |metric: &str| values(document, &format!("{metric}{{{tags}}}"));
         let times = times(metric);
         let requests = of("http_reqs").and_then(|requests| count(requests, "count"));
@@ -116,7 +135,7 @@ fn labels(document: &Value) -> BTreeMap<String, OfLabel> {
         let failed = failed.and_then(|failed| count(failed, "passes").or(count(failed, "matches")));
         Some((label, OfLabel { requests, failed, times: Some(Distribution::Quantiles(times)) }))
     };
-    metrics(document).into_iter().filter_map(one).take(MOST_LABELS).collect()
+    labelled(metrics(document).into_iter().filter_map(one))
 }
 
 /// Returns the label of requests with these tags: the name or the group if it is the only one. k6 itself adds
@@ -193,12 +212,11 @@ struct Tags<'a> {
 
 fn lines(input: &mut dyn BufRead) -> Result<Found, String> {
     let mut lines = Lines::of(input);
-    let mut samples = Samples::default();
-    let (mut dropped, mut limits) = (0_u64, Vec::new());
+    let (mut samples, mut beside, mut limits) = (Samples::default(), Beside::default(), Vec::new());
     while let Some(line) = lines.next_bytes()? {
-        let read = serde_json::from_slice::<Line<'_>>(line).map(|line| take(&line, &mut samples));
-        match read {
-            Ok(of_line) => dropped = dropped.saturating_add(of_line?),
+        let read = serde_json::from_slice::<Line<'_>>(line);
+        match read.map(|line| take(&line, &mut samples, &mut beside)) {
+            Ok(taken) => taken?,
             Err(_) if !lines.is_ended => {
                 limits.push(cut_off(lines.number));
                 break;
@@ -209,10 +227,11 @@ fn lines(input: &mut dyn BufRead) -> Result<Found, String> {
         }
     }
     let facts = samples.facts().map_err(|_| "it has no point of http_req_duration".to_owned())?;
-    let dropped = (0 < dropped).then_some(dropped);
+    let dropped = Some(beside.dropped).filter(|dropped| 0 < *dropped);
     let facts = Facts {
         since: Some(Since::Sent),
         pacing: dropped.map(|_| Loop::Open),
+        checks: Some(beside.checks).filter(|checks| 0 < checks.made),
         not_sent: dropped,
         ..facts
     };
@@ -220,27 +239,46 @@ fn lines(input: &mut dyn BufRead) -> Result<Found, String> {
     Ok(Found { tool: "k6".to_owned(), facts, limits, ..Found::default() })
 }
 
-/// Adds what a line says; returns the iterations that it says were dropped.
-fn take(line: &Line<'_>, samples: &mut Samples) -> Result<u64, String> {
+/// The counts of what has no time.
+#[derive(Default)]
+struct Beside {
+    /// The iterations that were not begun.
+    dropped: u64,
+    checks: Checks,
+}
+
+/// Adds what a line says.
+fn take(line: &Line<'_>, samples: &mut Samples, beside: &mut Beside) -> Result<(), String> {
     if line.kind != "Point" {
-        return Ok(0);
+        return Ok(());
     }
-    if line.metric == "dropped_iterations" {
-        return Ok(whole(line.data.value).unwrap_or(0));
+    match &*line.metric {
+        "dropped_iterations" => {
+            let number = whole(line.data.value).unwrap_or(0);
+            beside.dropped = beside.dropped.saturating_add(number);
+        }
+        "checks" => {
+            beside.checks.made += 1;
+            beside.checks.failed += u64::from(line.data.value == 0.0);
+        }
+        _ => {}
     }
     if !DURATIONS.contains(&&*line.metric) {
-        return Ok(0);
+        return Ok(());
     }
     let length = time(line.data.value, Unit::Milliseconds)
         .ok_or_else(|| format!("a time of {} ms cannot be", line.data.value))?;
     let none = Tags::default();
     let tags = line.data.tags.as_ref().unwrap_or(&none);
     let status = tags.status.as_deref();
-    let is_refused = match tags.expected_response.as_deref() {
-        Some(expected) => expected == "false",
-        None => status.is_some_and(|status| status.parse::<u32>().is_ok_and(|code| 400 <= code)),
-    };
     let is_http = line.metric == DURATIONS[0];
+    let is_refused = match (tags.expected_response.as_deref(), status) {
+        (Some(expected), _) => expected == "false",
+        (None, Some(status)) if is_http => status.parse::<u32>().is_ok_and(|code| 400 <= code),
+        // The code of gRPC for success.
+        (None, Some(status)) => status != "0",
+        (None, None) => false,
+    };
     let ended = match status {
         Some("0") if is_http => Ended::Unanswered,
         _ if is_refused => Ended::Badly,
@@ -258,7 +296,7 @@ fn take(line: &Line<'_>, samples: &mut Samples) -> Result<u64, String> {
         samples.at(end);
         samples.at(end - length.as_secs_f64());
     }
-    Ok(0)
+    Ok(())
 }
 
 /// Returns the group of a request, `::checkout::pay`, without its beginning; outside of groups its name, which is

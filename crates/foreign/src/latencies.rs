@@ -4,7 +4,7 @@ use std::io::BufRead;
 
 use results::foreign::Facts;
 
-use crate::samples::{Ended, Samples, cut_off, of_tool};
+use crate::samples::{Ended, Samples, cut_off, label_of, of_tool};
 use crate::table::{Table, delimiter};
 use crate::{Asked, Format, Found, Question, time};
 
@@ -42,7 +42,7 @@ fn read(input: &mut dyn BufRead, asked: &Asked) -> Result<Found, String> {
         let line = table.line();
         let time = table.number(column).and_then(|number| time(number, unit));
         let Some(time) = time else {
-            let cell = table.text(column);
+            let cell = label_of(&table.text(column));
             if table.next()? {
                 return Err(format!(
                     "line {line}: `{cell}` is not a time; rows without one cannot be left out"

@@ -2,7 +2,6 @@
 //!
 //! Locust rounds times as it keeps them: above 100 ms to two digits.
 
-use std::collections::BTreeMap;
 use std::io::BufRead;
 
 use measure::Nanos;
@@ -10,7 +9,7 @@ use results::foreign::{Code, Distribution, Facts, Limit, Loop, OfLabel, Quantile
 use results::printed::Since;
 
 use crate::json::{ascending, percentile, whole};
-use crate::samples::{MOST_LABELS, cut_off, label_of, of_tool};
+use crate::samples::{MOST_LABELS, cut_off, labelled, of_tool};
 use crate::table::Table;
 use crate::{Format, Found, Unit, time};
 
@@ -61,7 +60,7 @@ fn stats(input: &mut dyn BufRead) -> Result<Found, String> {
     let columns = ["Average Response Time", "Min Response Time", "Max Response Time"];
     let [mean, min, max] = columns.map(|name| table.column(name));
     let kind = table.column("Type");
-    let mut labels = BTreeMap::new();
+    let mut rows: Vec<(String, OfLabel)> = Vec::new();
     while table.next()? {
         let count = integer(&table, requests)?;
         let one = |(place, percent): &(usize, f64)| percentile(*percent, ms(&table, Some(*place))?);
@@ -74,10 +73,9 @@ fn stats(input: &mut dyn BufRead) -> Result<Found, String> {
         };
         let failed = integer(&table, failures)?;
         if !ALL.contains(&&*table.text(name)) {
-            if labels.len() < MOST_LABELS {
+            if rows.len() < MOST_LABELS {
                 let times = Some(Distribution::Quantiles(times));
-                labels
-                    .insert(label(&table, kind, name), OfLabel { requests: count, failed, times });
+                rows.push((label(&table, kind, name), OfLabel { requests: count, failed, times }));
             }
             continue;
         }
@@ -85,7 +83,7 @@ fn stats(input: &mut dyn BufRead) -> Result<Found, String> {
         let facts = Facts {
             measured_s: count.zip(rate).map(|(count, rate)| count as f64 / rate),
             failed,
-            labels,
+            labels: labelled(rows.into_iter()),
             ..facts(count, rate, times)
         };
         return Ok(found(facts, Vec::new()));
@@ -96,7 +94,7 @@ fn stats(input: &mut dyn BufRead) -> Result<Found, String> {
 /// Returns the method and the name of a row: `GET /cart`.
 fn label(table: &Table<'_>, kind: Option<usize>, name: usize) -> String {
     let kind = kind.map(|kind| table.text(kind)).unwrap_or_default();
-    label_of(format!("{kind} {}", table.text(name)).trim())
+    format!("{kind} {}", table.text(name)).trim().to_owned()
 }
 
 fn history(input: &mut dyn BufRead) -> Result<Found, String> {

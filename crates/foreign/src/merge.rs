@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use results::Foreign;
-use results::foreign::{Distribution, Facts, OfLabel};
+use results::foreign::{Checks, Distribution, Facts, OfLabel};
 
 use crate::Found;
 use crate::judge::judged;
@@ -47,6 +47,10 @@ pub fn merged(parts: &[Foreign]) -> Result<Foreign, String> {
         unanswered: sum(all().map(|facts| facts.unanswered)),
         unfinished: all().filter_map(|facts| facts.unfinished).reduce(u64::saturating_add),
         failures_met: all().try_fold(true, |all, facts| Some(all && facts.failures_met?)),
+        checks: all().filter_map(|facts| facts.checks).reduce(|all, part| Checks {
+            made: all.made.saturating_add(part.made),
+            failed: all.failed.saturating_add(part.failed),
+        }),
         // A part that lost nothing says nothing of it.
         not_sent: all().filter_map(|facts| facts.not_sent).reduce(u64::saturating_add),
         asked_per_s: all().map(|facts| facts.asked_per_s).sum(),

@@ -57,6 +57,7 @@ fn read(input: &mut dyn BufRead) -> Result<Found, String> {
         failed: Some(counts.failed),
         unanswered: Some(counts.intended.saturating_sub(counts.completed)),
         unfinished: Some(counts.unfinished).filter(|count| 0 < *count),
+        checks: None,
         failures_met: load.slo.as_ref().and_then(|slo| failing::declared(&slo.objectives)),
         not_sent: None,
         asked_per_s: part.rates_per_s.asked,

@@ -1,10 +1,11 @@
 //! Requests that a file has one by one.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use measure::{Histogram, Nanos};
-use results::Times;
 use results::foreign::{Code, Distribution, Facts, Limit, OfLabel};
+use results::{Times, secrets};
 
 /// The most statuses that are told apart.
 const MOST_STATUSES: usize = 50;
@@ -12,6 +13,9 @@ const MOST_STATUSES: usize = 50;
 pub(crate) const MOST_LABELS: usize = 50;
 /// The longest label, in characters.
 const LONGEST_LABEL: usize = 200;
+/// The most names whose labels are kept, and the longest one of them.
+const MOST_NAMES: usize = 1_000;
+const LONGEST_NAME: usize = 4_096;
 /// The name of those beyond.
 const OTHERS: &str = "others";
 
@@ -23,6 +27,8 @@ pub(crate) struct Samples {
     pub(crate) unanswered: u64,
     pub(crate) statuses: BTreeMap<String, u64>,
     labels: BTreeMap<String, Labelled>,
+    /// The labels of the names so far: most requests have the name of an earlier one.
+    names: BTreeMap<String, String>,
     /// The first and the last moment, in seconds.
     span: Option<(f64, f64)>,
 }
@@ -51,14 +57,26 @@ impl Samples {
     }
 
     /// Adds a request that the tool calls so.
-    pub(crate) fn add_labelled(&mut self, label: &str, time: Nanos, ended: Ended) {
+    pub(crate) fn add_labelled(&mut self, name: &str, time: Nanos, ended: Ended) {
         self.add(time, ended);
-        let label = label_of(label);
-        let is_known = self.labels.contains_key(&label) || self.labels.len() < MOST_LABELS;
-        let label = if is_known { label } else { OTHERS.to_owned() };
+        let label = self.label(name);
         let of_label = self.labels.entry(label).or_default();
         of_label.histogram.record(time);
         of_label.failed += u64::from(ended != Ended::Well);
+    }
+
+    /// Returns the label of requests that the tool calls so.
+    fn label(&mut self, name: &str) -> String {
+        if let Some(label) = self.names.get(name) {
+            return label.clone();
+        }
+        let label = label_of(name);
+        let is_known = self.labels.contains_key(&label) || self.labels.len() < MOST_LABELS;
+        let label = if is_known { label } else { OTHERS.to_owned() };
+        if self.names.len() < MOST_NAMES && name.len() <= LONGEST_NAME {
+            self.names.insert(name.to_owned(), label.clone());
+        }
+        label
     }
 
     pub(crate) fn status(&mut self, status: &str) {
@@ -107,9 +125,35 @@ impl Labelled {
     }
 }
 
-/// Returns the name of requests as it may be printed.
+/// Returns the name of requests, or another text of a file, as it may be printed: without secrets, such as those of a
+/// URL, and of a long one both ends.
 pub(crate) fn label_of(name: &str) -> String {
-    name.chars().filter(|c| !c.is_control()).take(LONGEST_LABEL).collect()
+    let printable: String = name.chars().filter(|c| !c.is_control()).collect();
+    // Before it is cut: half of a URL is not recognised as one with a password.
+    let label = secrets::without_plain(&printable);
+    let length = label.chars().count();
+    if length <= LONGEST_LABEL {
+        return label;
+    }
+    let half = LONGEST_LABEL / 2;
+    let end = label.chars().skip(length - (LONGEST_LABEL - half - 1));
+    label.chars().take(half).chain(['…']).chain(end).collect()
+}
+
+/// Returns figures by the labels of their names, as many as are told apart. Names with the same label are numbered:
+/// figures that a tool computed cannot be merged.
+pub(crate) fn labelled(
+    named: impl Iterator<Item = (String, OfLabel)>,
+) -> BTreeMap<String, OfLabel> {
+    let mut labels: BTreeMap<String, OfLabel> = BTreeMap::new();
+    for (name, of) in named.take(MOST_LABELS) {
+        let label = label_of(&name);
+        let numbered = (2..).map(|number: usize| format!("{label} ({number})"));
+        let mut free = iter::once(label.clone()).chain(numbered);
+        let free = free.find(|label| !labels.contains_key(label));
+        labels.insert(free.expect("there is always a next number"), of);
+    }
+    labels
 }
 
 /// Adds to the count of a status. Beyond a number of different ones, all others are one.

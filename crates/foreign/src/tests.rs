@@ -215,6 +215,40 @@ fn known_files_that_cannot_be_read_are_refused_with_the_remedy() {
 }
 
 #[test]
+fn what_a_tool_prints_for_people_is_refused_with_the_form_that_is_read() {
+    let summary = |first: &str| {
+        format!(
+            "Summary:\n  {first}\n  Total:\t5.0026 secs\n  Slowest:\t0.0456 secs\n  Fastest:\t0.0001 secs\n  \
+             Average:\t0.0031 secs\n  Requests/sec:\t3200.0000\n\nStatus code distribution:\n  [200] 16000 responses\n"
+        )
+    };
+    let texts = [
+        "Requests      [total, rate, throughput]         1200, 60.04, 60.03\nDuration      [total, attack, wait]  \
+         20s, 20s, 1ms\nLatencies     [min, mean, 50, 90, 95, 99, max]  1ms, 2ms, 2ms, 3ms, 4ms, 5ms, 6ms\n"
+            .to_owned(),
+        "Bucket           #     %       Histogram\n[0s,     1ms]    5     100%    ####\n".to_owned(),
+        summary("Success rate:\t100.00%"),
+        summary("Count:\t16000"),
+        "     http_req_duration..............: avg=130.19ms min=1ms med=2ms\n     http_reqs......: 1 1.5/s\n"
+            .to_owned(),
+        "Fortio 1.60.3 running at 1000 queries per second\n# target 50% 0.0003\n".to_owned(),
+        "summary =   1000 in 00:00:10 =  100.0/s Avg:     5 Min:     1 Max:    20 Err:     0 (0.00%)\n".to_owned(),
+    ];
+    let errors: String = texts.iter().map(|text| shown(&read_text(text))).collect();
+    expect![[r#"
+        error: it is vegeta's report as text: write `vegeta report -type=json`, or `vegeta encode` for each request
+        error: it is vegeta's report as text: write `vegeta report -type=json`, or `vegeta encode` for each request
+        error: it is oha's text: run oha with `--output-format json`
+        error: it is ghz's text: run ghz with `--format json`
+        error: it is k6's text: run k6 with `--summary-export=FILE`, or with `--out json=FILE` for each request
+        error: it is fortio's text: run fortio with `-json FILE`
+        error: it is JMeter's text: read the file of its option `-l`
+    "#]].assert_eq(&errors);
+    // The same without a line of another tool.
+    assert_eq!(read_text(&summary("")).unwrap().format, "hey");
+}
+
+#[test]
 fn an_option_that_would_change_nothing_is_refused() {
     let (hey, hgrm) =
         (include_str!("tests/samples/hey.txt"), include_str!("tests/samples/table.hgrm"));
@@ -295,6 +329,20 @@ fn a_wrong_line_is_named() {
         error: line 2 has no begin, end and result of a request
         error: line 2 has no begin, end and result of a request
     "#]].assert_eq(&errors.concat());
+}
+
+#[test]
+fn a_measured_time_is_written_with_its_unit() {
+    let row = |ms: u64| format!("REQUEST\t\thome\t5\t{}\tOK\t\n", 5 + ms);
+    let lines: String = (0..200).map(|n| row(10 + n % 11)).collect();
+    let found = read_text(&format!("RUN\ta\tb\t1764000000000\t3.9.5\n{lines}")).unwrap();
+    let is_coarse =
+        |limit: &&results::foreign::Limit| limit.code == results::foreign::Code::CoarseTimes;
+    let coarse = found.limits.iter().find(is_coarse).unwrap();
+    assert_eq!(
+        coarse.text,
+        "the times are in steps of 1 ms, and the p50 is 15.0 ms: smaller differences cannot be seen"
+    );
 }
 
 #[test]

@@ -82,6 +82,9 @@ pub(crate) fn of(
             asked: measurement.connections_asked,
             reached: measurement.connections_reached,
             opening_s: Some(measurement.opening.as_secs_f64()),
+            unasked: Some(measurement.connecting_failed.unasked).filter(|count| 0 < *count),
+            refused_share: judgement.refused_share,
+            closed_silently: judgement.closed_silently,
         }),
         clock: Some(document::Clock {
             boot: net::host::boot_id(),
@@ -128,7 +131,7 @@ pub(crate) fn of(
     };
     load.slo = results::verdict::of_load(context.slo, &load);
     load.failures = failing::of(&load);
-    let answers_most = 0 < load.total.counts.ok && !failing::is_missed(&load, &[]);
+    let answers_most = 0 < load.total.counts.ok && !failing::is_mostly(&load);
     let saturation = judgement.saturation.iter().filter(|_| answers_most);
     load.findings = saturation.chain(&judgement.findings).cloned().collect();
     load.findings.extend(transport::habits(&load).into_iter().map(|(_, text)| text));

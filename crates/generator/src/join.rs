@@ -61,7 +61,7 @@ pub fn join(arguments: &Join) -> Result<Exit, Failure> {
 }
 
 fn read(path: &Path) -> Result<Notes, Failure> {
-    let name = path.display().to_string();
+    let name = regular::shown(path);
     let failed = |error: std::io::Error| Failure::question(format!("{name}: {error}"));
     let file = regular::open_input(path).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();

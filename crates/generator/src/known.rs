@@ -1,12 +1,16 @@
-//! The saved result of the self-test, for later loads on the same machine.
+//! The saved result of the self-test, for later loads on the same machine. Others may have prepared its place: such a
+//! file is not believed, and nothing is written over it.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{DirBuilder, OpenOptions};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use measure::Rate;
-use results::SelfTest;
 use results::environment::Node;
+use results::{SelfTest, regular, trust};
 
 use console::output;
 
@@ -16,8 +20,15 @@ mod tests;
 /// Returns the rate that one shard can complete, if this version's self-test has measured it on
 /// this machine.
 pub(crate) fn maximum() -> Option<Rate> {
-    let text = fs::read_to_string(path()?).ok()?;
+    let text = read(&path()?).ok()?;
     maximum_of(&text, &version(), &machine())
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    let folder = regular::folder_of(path);
+    trust::check_place(regular::folder_of(folder))?;
+    trust::check_folder(folder)?;
+    trust::read(&trust::open(path, OpenOptions::new().read(true))?)
 }
 
 fn maximum_of(text: &str, version: &str, machine: &str) -> Option<Rate> {
@@ -28,12 +39,19 @@ fn maximum_of(text: &str, version: &str, machine: &str) -> Option<Rate> {
 
 /// Saves a self-test whose maximum is valid in the user's cache folder, and returns the path.
 /// Without such a folder, later loads are not compared with a maximum.
-pub(crate) fn remember(found: &SelfTest) -> Option<PathBuf> {
+pub(crate) fn remember(found: &SelfTest) -> Option<anyhow::Result<PathBuf>> {
     let path = path().filter(|_| found.maximum.valid)?;
-    fs::create_dir_all(path.parent()?).ok()?;
-    let new = path.with_extension(format!("{}.new", std::process::id()));
-    fs::write(&new, output::json(found)).and_then(|()| fs::rename(&new, &path)).ok()?;
-    Some(path)
+    Some(save(&path, found).map(|()| path))
+}
+
+fn save(path: &Path, found: &SelfTest) -> anyhow::Result<()> {
+    let folder = regular::folder_of(path);
+    let caches = regular::folder_of(folder);
+    let of = |path: &Path| regular::shown(path);
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(caches);
+    made.and_then(|()| trust::check_place(caches)).with_context(|| of(caches))?;
+    trust::make_folder(folder).with_context(|| of(folder))?;
+    regular::replace(path, output::json(found).as_bytes()).with_context(|| of(path))
 }
 
 fn path() -> Option<PathBuf> {

@@ -13,7 +13,7 @@ use anyhow::Context as _;
 use console::files;
 use console::output::{self, Exit, Failure};
 use load::Driver;
-use load::driver::resp::WANTS_PASSWORD;
+use load::driver::resp::{HAS_NO_PASSWORD, IS_FULL, WANTS_PASSWORD};
 use load::measurement::{Failure as NotMeasured, Plan};
 use load::pacing::{Offered, Pacing};
 use load::shard::Unopened;
@@ -35,11 +35,15 @@ use crate::target::{self, Finding, Target};
 use crate::tls::Securing;
 use crate::verdict::exit;
 use crate::workload::{Requested, Staffed, Workload};
-use crate::ycsb::token;
+use crate::ycsb::unusable::{Words, unprepared};
 use crate::{known, ports, secret, start, text};
 
-/// The option that names the file with the token of a key-value store.
-const TOKEN_FILE: &str = "--ycsb-property kv.tokenfile=FILE";
+/// The words of a load for what helps against a key-value store that refuses it.
+const OF_A_STORE: Words = Words {
+    token: "--ycsb-property kv.tokenfile=FILE",
+    servers: "the URL",
+    connections: "--connections",
+};
 
 /// Makes the load that the options ask for, or the self-test, and returns the exit code.
 pub fn load(arguments: &Load) -> Result<Exit, Failure> {
@@ -158,9 +162,13 @@ impl Prepared<'_> {
         drop(guard);
         let measurement = measured.measurement;
         let (samplers, ledgers): (Vec<_>, Vec<_>) = measured.watchers.into_iter().unzip();
-        let lost = outputs.finish(samplers)?;
+        let lost = outputs.finish(samplers);
         let sent = Gathered::of(ledgers.into_iter().flatten());
-        let noted = noting.map(|noting| noting.finish(&sent, measurement.window)).transpose()?;
+        let noted = noting.map(|noting| noting.finish(&sent, measurement.window)).transpose();
+        let (noted, unnoted) = match noted {
+            Ok(noted) => (noted, Ok(())),
+            Err(failure) => (None, Err(failure)),
+        };
         let delivery = receiving.map(|receiving| receiving.finish(sent, measurement.window));
 
         let maximum_of_a_shard = known::maximum();
@@ -189,7 +197,7 @@ impl Prepared<'_> {
         if !outputs.is_json() {
             output::shown(&text::of(&document), &text::MARKS)?;
         }
-        outputs.write(&document, &measurement)?;
+        outputs.write(&document, &measurement).and(unnoted)?;
         if let Some(script_set) = script_set {
             let _guard = Guard::begin(&stop, None);
             done::run(&script_set, &measurement).map_err(Failure::no_answer)?;
@@ -244,7 +252,7 @@ fn requested<'a>(
         (Some(text), _) => Some(reveal(text)?.into_bytes()),
         (None, Some(path)) => {
             let read = regular::read_input(path, regular::MOST)
-                .with_context(|| format!("--body-file {}", path.display()));
+                .with_context(|| format!("--body-file {}", regular::shown(path)));
             Some(read.map_err(question)?)
         }
         (None, None) => None,
@@ -271,8 +279,11 @@ fn headers(
     targets: &[Target],
     secrets: &mut Secrets,
 ) -> anyhow::Result<Vec<(String, String)>> {
-    let of_options =
-        arguments.header.iter().map(|field| header_field(&secret::revealed(field, secrets)?));
+    let of_options = arguments.header.iter().map(|field| {
+        // One that is meant can be given by --header-file, which has no references.
+        secret::check_names(field)?;
+        header_field(&secret::revealed(field, secrets)?)
+    });
     let mut headers = of_options.collect::<anyhow::Result<Vec<_>>>()?;
     if let Some(path) = &arguments.header_file {
         headers.extend(secret::fields(path, secrets)?);
@@ -312,8 +323,14 @@ fn explain(failure: &NotMeasured, targets: &[Target], stop: &AtomicBool) -> Fail
                 Some(Unopened::Unprepared(WANTS_PASSWORD)) => {
                     "it wants a password; write redis://:PASSWORD@HOST"
                 }
+                Some(Unopened::Unprepared(IS_FULL)) => {
+                    "it has as many clients as it may have; use fewer --connections, or raise its maxclients"
+                }
+                Some(Unopened::Unprepared(HAS_NO_PASSWORD)) => {
+                    "it has no password; leave it out of the URL"
+                }
                 Some(Unopened::Unprepared(why)) => {
-                    &token::refusal(why, TOKEN_FILE).unwrap_or_else(|| (*why).to_owned())
+                    &unprepared(why, &OF_A_STORE).unwrap_or_else(|| (*why).to_owned())
                 }
                 None => "no answer in time (--connect-timeout)",
             };

@@ -39,7 +39,7 @@ pub struct Merge {
 pub fn merge(arguments: &Merge) -> Result<Exit, Failure> {
     let outputs = Outputs::of_document(arguments.json.clone(), arguments.report.clone())
         .map_err(|error| Failure::question(format!("{error:#}")))?;
-    let parts = arguments.files.iter().map(|path| Ok((path.display().to_string(), read(path)?)));
+    let parts = arguments.files.iter().map(|path| Ok((regular::shown(path), read(path)?)));
     let parts = parts.collect::<Result<Vec<_>, Failure>>()?;
     let mut whole = results::merge::merge(&parts).map_err(Failure::question)?;
     whole.arguments = std::env::args().skip(1).collect();
@@ -51,7 +51,7 @@ pub fn merge(arguments: &Merge) -> Result<Exit, Failure> {
 }
 
 fn read(path: &Path) -> Result<Load, Failure> {
-    let name = path.display();
+    let name = regular::shown(path);
     let text = regular::read_input(path, regular::MOST)
         .map_err(|error| Failure::question(format!("{name}: {error}")))?;
     results::merge::check(&text).and_then(|()| Load::read(&text)).map_err(|why| {

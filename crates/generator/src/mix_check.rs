@@ -14,6 +14,7 @@ use wire::http1::check_field;
 
 use crate::options::header_field;
 use crate::plan::question;
+use crate::secret;
 use crate::workload::{MixFile, milliseconds, with_host};
 
 #[cfg(test)]
@@ -67,7 +68,10 @@ struct Check {
 pub fn mix(command: &Command) -> Result<Exit, Failure> {
     let Of::Check(options) = &command.of;
     let url = wire::url::parse(&options.url).map_err(Failure::question)?;
-    let headers = options.header.iter().map(|field| header_field(field));
+    let headers = options.header.iter().map(|field| {
+        secret::check_names(field)?;
+        header_field(field)
+    });
     let headers = headers.collect::<anyhow::Result<Vec<_>>>().map_err(question)?;
     let checked = headers.iter().try_for_each(|(name, value)| check_field(name, value));
     checked.map_err(Failure::question)?;

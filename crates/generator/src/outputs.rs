@@ -10,6 +10,9 @@ use crate::{csv, hlog, options};
 use console::files::{Kind, Named};
 use console::output::{self, Failure};
 
+#[cfg(test)]
+mod tests;
+
 #[derive(Default)]
 pub(crate) struct Outputs {
     json: Option<PathBuf>,
@@ -19,6 +22,8 @@ pub(crate) struct Outputs {
     hlog: Option<PathBuf>,
     report: Option<PathBuf>,
     sampling: Option<Sampling>,
+    /// The reason why the samples were not all written: the figures come before it.
+    unsampled: Option<Failure>,
 }
 
 impl Outputs {
@@ -31,7 +36,7 @@ impl Outputs {
             csv: arguments.csv.clone(),
             hlog: arguments.hlog.clone(),
             report: arguments.report.clone(),
-            sampling: None,
+            ..Outputs::default()
         };
         outputs.begin(arguments.samples.as_deref(), labels)
     }
@@ -89,7 +94,7 @@ impl Outputs {
             csv: path(&native.csv),
             hlog: path(&native.hlog),
             report: path(&native.report),
-            sampling: None,
+            ..Outputs::default()
         };
         outputs.begin(native.samples.as_deref().map(Path::new), Vec::new())
     }
@@ -131,22 +136,26 @@ impl Outputs {
         (0..shards).map(|shard| Some(self.sampling.as_ref()?.watch(shard))).collect()
     }
 
-    /// Waits until all samples are written, and returns how many were lost.
-    pub(crate) fn finish(&mut self, samplers: Vec<Option<Sampler>>) -> Result<u64, Failure> {
+    /// Waits until all samples are written, and returns how many were lost since the file was too slow. Those that a
+    /// failure kept from being written are not among them: `write` tells it.
+    pub(crate) fn finish(&mut self, samplers: Vec<Option<Sampler>>) -> u64 {
         let lost = samplers.into_iter().flatten().map(Sampler::finish).sum();
-        if let Some(sampling) = self.sampling.take() {
-            sampling.finish()?;
-        }
-        Ok(lost)
+        self.unsampled = self.sampling.take().and_then(|sampling| sampling.finish().err());
+        if self.unsampled.is_some() { 0 } else { lost }
     }
 
     /// Writes all files.
-    pub(crate) fn write(&self, document: &Load, measurement: &Measurement) -> Result<(), Failure> {
+    pub(crate) fn write(
+        &mut self,
+        document: &Load,
+        measurement: &Measurement,
+    ) -> Result<(), Failure> {
         // One that cannot be written does not lose the others.
         let csv = self.csv.as_ref().map(|path| write(path, csv::of(document)));
         let hlog = self.hlog.as_ref().map(|path| write(path, hlog::of(measurement)));
         let written = self.write_document(document);
-        csv.into_iter().chain(hlog).chain([written]).collect()
+        let samples = self.unsampled.take().map(Err);
+        csv.into_iter().chain(hlog).chain([written]).chain(samples).collect()
     }
 
     /// Writes the files that need only the document; JSON without a file goes to standard output.
@@ -185,5 +194,5 @@ fn kind(option: &str) -> Kind {
 
 pub(crate) fn write(path: &Path, text: String) -> Result<(), Failure> {
     let written = output::replace(path, text.as_bytes());
-    written.map_err(|error| Failure::unwritten(path.display(), &error))
+    written.map_err(|error| Failure::unwritten(results::regular::shown(path), &error))
 }

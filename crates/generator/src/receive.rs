@@ -210,15 +210,13 @@ struct Notes<'a> {
 
 impl Notes<'_> {
     fn create(path: &Path) -> Result<Notes<'_>, Failure> {
-        let file = output::create(path)
-            .map_err(|error| Failure::question(format!("--notes {}: {error}", path.display())))?;
+        let file = output::create(path).map_err(|error| {
+            Failure::question(format!("--notes {}: {error}", results::regular::shown(path)))
+        })?;
         Ok(Notes { path, file })
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.file.write_all(bytes).map_err(|error| {
-            let what = format!("--notes {}", self.path.display());
-            Failure::unwritten(what, &error).with("what was written before can be read")
-        })
+        self.file.write_all(bytes).map_err(|error| output::cut_off("--notes", self.path, &error))
     }
 }

@@ -87,16 +87,20 @@ pub fn reference(arguments: &Reference) -> Result<Exit, Failure> {
         end_with_stdin(stop.clone());
     }
     let mut log = server.serve(&stop);
-    if let Some(file) = file {
-        write(&mut log, file).map_err(|error| Failure::unwritten("--log", &error))?;
-    }
+    let written = file.map_or(Ok(()), |file| write(&mut log, file));
+    // A file that cannot be written does not lose the summary.
     output::result(&format!("{log}\n"))?;
-    Ok(Exit::Answered)
+    match (written, &arguments.log) {
+        (Err(error), Some(path)) => Err(output::cut_off("--log", path, &error)),
+        _ => Ok(Exit::Answered),
+    }
 }
 
 fn create(path: &Path) -> Result<Destination, Failure> {
     let created = output::create(path);
-    created.map_err(|error| Failure::question(format!("--log {}: {error}", path.display())))
+    created.map_err(|error| {
+        Failure::question(format!("--log {}: {error}", results::regular::shown(path)))
+    })
 }
 
 fn write(log: &mut Log, file: Destination) -> io::Result<()> {

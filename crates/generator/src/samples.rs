@@ -1,7 +1,7 @@
 //! A row for each request, written by a separate thread: the generator never waits for the disk.
 
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread::JoinHandle;
 
@@ -31,6 +31,7 @@ struct Batch {
 
 /// The file and the thread that writes it.
 pub(super) struct Sampling {
+    path: PathBuf,
     sender: SyncSender<Batch>,
     writer: JoinHandle<io::Result<()>>,
 }
@@ -38,10 +39,11 @@ pub(super) struct Sampling {
 impl Sampling {
     /// Opens the file and starts the writer. `labels` are the names of the labels, in their order.
     pub(super) fn begin(path: &Path, labels: Vec<String>) -> anyhow::Result<Sampling> {
-        let file = output::create(path).with_context(|| format!("--samples {}", path.display()))?;
+        let file = output::create(path)
+            .with_context(|| format!("--samples {}", results::regular::shown(path)))?;
         let (sender, receiver) = mpsc::sync_channel(MOST_WAITING);
         let writer = std::thread::spawn(move || write(file, &receiver, &labels));
-        Ok(Sampling { sender, writer })
+        Ok(Sampling { path: path.to_owned(), sender, writer })
     }
 
     /// Returns the observer of one shard.
@@ -55,7 +57,7 @@ impl Sampling {
     pub(super) fn finish(self) -> Result<(), Failure> {
         drop(self.sender);
         let written = self.writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        written.map_err(|error| Failure::unwritten("the samples", &error))
+        written.map_err(|error| output::cut_off("--samples", &self.path, &error))
     }
 }
 

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
-use results::secrets::{ENV, without_plain};
+use results::secrets::{ENV, unknown_in, without_plain};
 use results::{Secrets, failing, regular};
 
 use crate::options::{Load, Start, header_field};
@@ -28,7 +28,7 @@ pub(super) fn of(arguments: &Load) -> anyhow::Result<Secrets> {
         "standard input can be read once, by --header-file, --secrets or --start; use a file"
     );
     if let Some(path) = secrets {
-        let name = path.display();
+        let name = regular::shown(path);
         return Secrets::read(&read(path, "--secrets")?)
             .map_err(|why| anyhow::anyhow!("--secrets {name}: {why}"));
     }
@@ -56,6 +56,17 @@ pub(super) fn check(text: &str, secrets: &Secrets) -> anyhow::Result<()> {
     }
 }
 
+/// Fails if a text of a header field or a URL has `${NAME}` in it, which only seems to be a reference and would be sent
+/// as it is. A body may have its own.
+pub(super) fn check_names(text: &str) -> anyhow::Result<()> {
+    let Some(name) = unknown_in(text) else { return Ok(()) };
+    let is_variable = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let variable = if is_variable { name } else { "NAME" };
+    bail!(
+        "`${{{name}}}` is not a reference; write ${{env.{variable}}} for the value of a variable of the environment"
+    )
+}
+
 /// Returns a text with its secrets.
 pub(super) fn revealed(text: &str, secrets: &Secrets) -> anyhow::Result<String> {
     check(text, secrets)?;
@@ -68,7 +79,7 @@ pub(super) fn fields(path: &Path, secrets: &mut Secrets) -> anyhow::Result<Vec<(
     let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     let field = |(number, line): (usize, &str)| {
         let field = header_field(line).ok().with_context(|| {
-            let name = path.display();
+            let name = regular::shown(path);
             format!("--header-file {name}:{number}: it is not a header field; write `Name: value`")
         })?;
         secrets.keep(&field.1);
@@ -137,5 +148,5 @@ fn read(path: &Path, flag: &str) -> anyhow::Result<String> {
             .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other)),
         false => regular::read_text(path, regular::MOST_OF_SHORT),
     };
-    read.with_context(|| format!("{flag} {}", path.display()))
+    read.with_context(|| format!("{flag} {}", regular::shown(path)))
 }

@@ -65,8 +65,14 @@ pub(crate) fn self_test(arguments: &Load) -> Result<Exit, Failure> {
         return Err(Failure { exit: Exit::Interrupted, error });
     }
     let found = found?;
-    if let Some(path) = known::remember(&found) {
-        test.print(&format!("saved the maximum for later loads: {}", path.display()))?;
+    match known::remember(&found) {
+        Some(Ok(path)) => {
+            test.print(&format!("saved the maximum for later loads: {}", path.display()))?;
+        }
+        Some(Err(error)) => {
+            output::error(&format!("! the maximum is not saved for later loads: {error:#}"));
+        }
+        None => {}
     }
     match file {
         Some(path) => outputs::write(path, output::json(&found))?,

@@ -90,6 +90,7 @@ pub(crate) fn resolve(
     urls.iter()
         .zip(finding.addresses.iter().cycle())
         .map(|(url, address)| {
+            secret::check_names(url)?;
             secret::check(url, secrets)?;
             let target = Target { url: without_plain(url), ..parse(&secrets.reveal_in_url(url))? };
             if !target.endpoints.is_empty() {

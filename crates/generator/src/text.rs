@@ -48,14 +48,14 @@ fn write(load: &Load, text: &mut String) -> std::fmt::Result {
     }
     let asked = rates.asked.map(|asked| format!("asked {}/s", grouped(asked)));
     let is_bound = load.generator.generator_bound == Some(true);
-    let at_least = if is_bound { "at least " } else { "" };
-    let figures = [
-        format!("offered {}/s", grouped(rates.offered)),
-        format!("completed {at_least}{}/s", grouped(rates.completed)),
-        requests(counts.intended),
-        Bytes(counts.bytes_received).to_string(),
-    ];
-    flow(text, "", asked.into_iter().chain(figures))?;
+    let completed = if is_bound { "completed at least" } else { "completed" };
+    let rate = |name: &str, rate: f64| format!("{name} {}/s", grouped(rate));
+    // A failure completes a request, too.
+    let goodput = (0 < counts.failed).then(|| rate("goodput", rates.goodput));
+    let figures = [rate("offered", rates.offered), rate(completed, rates.completed)];
+    let of_all = [requests(counts.intended), Bytes(counts.bytes_received).to_string()];
+    let figures = asked.into_iter().chain(figures).chain(goodput).chain(of_all);
+    flow(text, "", figures)?;
     statuses(load, text)?;
     operations(load, text)?;
     sessions(load, text)?;

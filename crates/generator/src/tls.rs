@@ -97,7 +97,7 @@ impl Securing {
 }
 
 fn read(path: &Path, flag: &str) -> anyhow::Result<Pem> {
-    let name = format!("{flag} {}", path.display());
+    let name = format!("{flag} {}", regular::shown(path));
     let text = regular::read_input(path, regular::MOST_OF_SHORT).with_context(|| name.clone())?;
     ensure!(!text.is_empty(), "{name}: the file is empty");
     Ok(Pem { name, text })

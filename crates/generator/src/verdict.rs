@@ -5,8 +5,8 @@ use results::evidence::Evidence;
 use results::failing;
 use results::slo;
 
-/// Returns the exit code of a load: no if it missed its SLO, or if most requests failed. A load that is
-/// not valid may still answer that.
+/// Returns the exit code of a load: no if it missed its SLO, or if its service fails, whatever the loop. A load that
+/// is not valid may still answer that.
 pub(crate) fn exit(load: &results::Load) -> Exit {
     match load.evidence() {
         (Evidence::Nothing, _) => Exit::NoAnswer,

@@ -31,6 +31,9 @@ use crate::target::Target;
 use console::files::Named;
 use console::output::Failure;
 
+#[cfg(test)]
+mod tests;
+
 /// The longest time of a script's own network calls before the load.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -102,7 +105,8 @@ impl Workload {
             let checks = checks.map_err(|e| Failure::question(format!("--check: {e}")))?;
             return Ok(Workload::Static { defaults, checks: checks.map(Arc::new) });
         };
-        let program = Program::load(path, arguments).map_err(Failure::question)?;
+        let program = Program::of(path, regular::open_input(path), arguments);
+        let program = program.map_err(Failure::question)?;
         let seed = if is_final { Seed::Final(seed) } else { Seed::Initial(seed) };
         Ok(Workload::Script { program, compatibility, seed, defaults })
     }
@@ -337,10 +341,26 @@ fn events(
     })
 }
 
+/// Checks the references in the targets and the header fields of a mix.
+fn check_names(path: &Path, text: &str) -> anyhow::Result<()> {
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| line.contains("${"));
+    for (number, line) in lines {
+        // A comment is not JSON.
+        let Ok(line) = serde_json::from_str::<serde_json::Value>(line) else { continue };
+        let fields = line.get("headers").and_then(serde_json::Value::as_object);
+        let values = fields.into_iter().flat_map(serde_json::Map::values);
+        let texts = line.get("target").into_iter().chain(values).filter_map(|text| text.as_str());
+        for text in texts {
+            secret::check_names(text).with_context(|| format!("{}:{number}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
 impl MixFile {
     fn read(path: &Path, data: Option<&Path>, secrets: &Secrets) -> anyhow::Result<MixFile> {
         let file = MixFile::open(path, data)?;
-        secret::check(&file.text, secrets).with_context(|| file.path.display().to_string())?;
+        secret::check(&file.text, secrets).with_context(|| regular::shown(&file.path))?;
         // A label by default is a target: it keeps the references.
         let text = secrets.reveal_in_json(&file.text);
         Ok(MixFile { text, ..file })
@@ -349,16 +369,17 @@ impl MixFile {
     /// Reads a mix, whose references to secrets stay as they are.
     pub(crate) fn open(path: &Path, data: Option<&Path>) -> anyhow::Result<MixFile> {
         let read = |path: &Path, most: u64| {
-            regular::read_text(path, most).with_context(|| format!("reading {}", path.display()))
+            regular::read_text(path, most)
+                .with_context(|| format!("reading {}", regular::shown(path)))
         };
         let data = data.map(|path| {
             let size = fs::metadata(path).map_or(0, |file| file.len());
             anyhow::ensure!(
                 size <= MOST_DATA_BYTES,
                 "{} has {size} bytes, over the limit of {MOST_DATA_BYTES}; use a part of it",
-                path.display()
+                regular::shown(path)
             );
-            let data = Data::read(&path.display().to_string(), &read(path, MOST_DATA_BYTES)?);
+            let data = Data::read(&regular::shown(path), &read(path, MOST_DATA_BYTES)?);
             Ok::<_, anyhow::Error>(Arc::new(data.map_err(anyhow::Error::msg)?))
         });
         let (path, text, data) =
@@ -366,6 +387,7 @@ impl MixFile {
         let (labels, requests_of_an_arrival) = (Vec::new(), 1.0);
         let file = MixFile { path, text, data, labels, arrivals: None, requests_of_an_arrival };
         let mix = file.mix(&[]).map_err(anyhow::Error::msg)?;
+        check_names(&file.path, &file.text)?;
         let labels = mix.labels().map(str::to_owned).collect();
         let (arrivals, requests_of_an_arrival) = (mix.arrivals(), mix.requests_of_an_arrival());
         Ok(MixFile { labels, arrivals, requests_of_an_arrival, ..file })
@@ -393,7 +415,7 @@ impl MixFile {
     ) -> Result<Mix, mix::Error> {
         let folder = self.path.parent().unwrap_or(Path::new(""));
         Mix::read(&mix::Source {
-            file: &self.path.display().to_string(),
+            file: &regular::shown(&self.path),
             text: &self.text,
             data: self.data.clone(),
             fields,

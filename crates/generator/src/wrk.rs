@@ -138,7 +138,7 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
     if let Some(writer) = writer {
         writer.finish().map_err(Failure::no_answer)?;
     }
-    let lost = outputs.finish(samplers)?;
+    let lost = outputs.finish(samplers);
 
     let run = measurement.end - measurement.start;
     let figures = figures::Figures::of(command, &plan, originals, run);

@@ -2,6 +2,7 @@
 
 pub mod client;
 pub mod token;
+pub mod unusable;
 
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -11,13 +12,13 @@ use std::sync::atomic::AtomicBool;
 use load::driver::kv::{Kv, Terms, shared};
 pub use load::measurement::Failure as NotMeasured;
 use load::measurement::{Measurement, Plan, Pool, measure};
-use load::observe::Part;
+use load::observe::{Completion, Observer, Part};
 use load::pacing::Pacing;
-use load::shard::Unopened;
+use load::shard::Limits;
 use load::{Driver, Outcome};
 use measure::pace::Think;
 use measure::{Histogram, Nanos, Quantile};
-use net::Closed;
+use net::Address;
 use wire::kv::{HEADER_BYTES, Token};
 use ycsb::bench::{self, Batches, Fill, Inserted, Keys, Mix, Requests, Run, scans};
 use ycsb::keys::{Distribution, Share};
@@ -69,18 +70,35 @@ pub struct Figures {
     /// The batches that ended without a connection to their server. One that was never sent has no operations
     /// yet, so that this number alone tells of it.
     pub unconnected: u64,
+    /// The servers that did not answer everything; absent if all did, or if the phase was interrupted.
+    pub silent: Option<Silent>,
     pub window: Nanos,
-    /// The median time from the sending of a batch to its reply.
+    /// The median time from the sending of a batch to its reply, of those that had one.
     pub median: Option<Nanos>,
     pub p99: Option<Nanos>,
     pub interrupted: bool,
 }
 
+/// Servers that could not be connected to, or did not answer, within the time of [`client::PATIENCE`] or until the
+/// end.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Silent {
+    /// The servers; empty if it is not known which of several.
+    pub servers: Vec<SocketAddr>,
+    /// The reason of the first one.
+    pub why: String,
+}
+
 impl Figures {
-    /// The throughput, unless there was no time: a fill may have no keys.
+    /// The throughput, unless nothing was answered in the window, or there was none: a fill may have no keys.
     pub fn per_second(&self) -> Option<f64> {
         let seconds = self.window.as_secs_f64();
-        (0.0 < seconds).then(|| self.operations as f64 / seconds)
+        (0.0 < seconds && self.operations != 0).then(|| self.operations as f64 / seconds)
+    }
+
+    /// True if nothing failed, and yet nothing was answered in the window: it is too short for what was sent.
+    pub fn is_unmeasured(&self) -> bool {
+        self.operations + self.failed == 0 && self.ok + self.unfinished + self.unconnected != 0
     }
 
     /// True if every operation that was to be executed was.
@@ -171,8 +189,8 @@ impl Bench {
             }
         }
         let targets = u32::from(servers);
-        let measurement = self.measure(pools, targets, drivers, length, stop)?;
-        Ok(figures(&measurement, |part| (part.ok_operations_inside, part.operations)))
+        let measured = self.measure(pools, targets, drivers, length, stop)?;
+        Ok(self.figures(&measured, |part| (part.ok_operations_inside, part.operations)))
     }
 
     /// Runs the workload E: scans go on at the server of the next hashes, so that each operation is a request.
@@ -190,8 +208,8 @@ impl Bench {
         let terms = vec![terms; pools.len()];
         let drivers =
             client::of_kv(&pools, &streams, kv::Keys::Integers, &terms, self.token.as_ref());
-        let measurement = self.measure(pools, 1, drivers, self.seconds, stop)?;
-        let whole = figures(&measurement, |part| (part.ok_inside, part.outcomes));
+        let measured = self.measure(pools, 1, drivers, self.seconds, stop)?;
+        let whole = self.figures(&measured, |part| (part.ok_inside, part.outcomes));
         // Each operation is a request: nothing is counted by batches. What is redirected goes on elsewhere.
         Ok(Figures { sent_again: 0, unconnected: 0, ..whole })
     }
@@ -203,61 +221,108 @@ impl Bench {
         drivers: Vec<D>,
         length: Nanos,
         stop: &AtomicBool,
-    ) -> Result<Measurement, NotMeasured> {
+    ) -> Result<(Measurement, Histogram), NotMeasured> {
         let pacing = Pacing::Closed { think: Think::NONE };
         let whole = Plan::whole(pools, pacing, length);
         let cpus = vec![None; usize::from(self.threads)];
         let plan = Plan { targets, drain: DRAIN, cpus, seed: self.seed, ..whole };
-        let watchers = vec![(); usize::from(self.threads)];
-        Ok(measure(&plan, drivers, watchers, None, stop)?.measurement)
+        let watchers = vec![Answered::default(); usize::from(self.threads)];
+        let measured = measure(&plan, drivers, watchers, None, stop)?;
+        let mut answered = Histogram::new();
+        measured.watchers.iter().for_each(|Answered(times)| answered.add(times));
+        Ok((measured.measurement, answered))
+    }
+
+    /// Sums up a load; `counts` returns what ended as hoped in the window, and all by outcome.
+    fn figures(
+        &self,
+        (measurement, answered): &(Measurement, Histogram),
+        counts: impl Fn(&Part) -> (u64, Outcomes),
+    ) -> Figures {
+        let (mut operations, mut ok, mut failed, mut unfinished) = (0, 0, 0, 0);
+        let (mut sent_again, mut unconnected) = (0, 0);
+        for part in &measurement.parts {
+            let (inside, outcomes) = counts(part);
+            operations += inside;
+            ok += outcomes[Outcome::Ok as usize];
+            failed += Outcome::failures(&outcomes);
+            unfinished += outcomes[Outcome::Unfinished as usize];
+            sent_again += part.redirected;
+            unconnected += part.outcome(Outcome::Connect);
+        }
+        let silent = self.silent(measurement, |part| counts(part).1);
+        let reasons = measurement.parts.iter().flat_map(|part| part.reasons.iter());
+        let most = reasons.max_by_key(|(.., count)| *count).map(|(_, why, _)| why);
+        let why = || silent.as_ref().map(|silent| silent.why.clone());
+        let quantile = |level| Quantile::new(level).and_then(|level| answered.quantile(level));
+        Figures {
+            operations,
+            ok,
+            failed,
+            why: most.map(unusable::without_option).or_else(why),
+            unfinished,
+            unwritten: 0,
+            sent_again,
+            unconnected,
+            silent: silent.filter(|_| !measurement.partial),
+            window: measurement.window.length(),
+            median: quantile(0.5),
+            p99: quantile(0.99),
+            interrupted: measurement.partial,
+        }
+    }
+
+    /// Finds the servers that did not answer everything. Each is a target, or all are one.
+    fn silent(
+        &self,
+        measurement: &Measurement,
+        outcomes: impl Fn(&Part) -> Outcomes,
+    ) -> Option<Silent> {
+        let Measurement { parts, refused, .. } = measurement;
+        let reasons = parts.iter().map(|part| silence(part, &outcomes(part)));
+        if parts.len() == self.servers.len() {
+            let silent = self.servers.iter().zip(reasons);
+            let silent = silent.filter_map(|(server, why)| Some((*server, why?)));
+            let (servers, reasons): (Vec<_>, Vec<_>) = silent.unzip();
+            return reasons.into_iter().next().map(|why| Silent { servers, why });
+        }
+        let is_refused = |server: &&SocketAddr| {
+            refused.iter().any(|(address, _)| *address == Address::Inet(**server))
+        };
+        let servers = self.servers.iter().filter(is_refused).copied().collect();
+        reasons.flatten().next().map(|why| Silent { servers, why })
     }
 }
 
-/// Returns the reason why a server cannot be used, of a connection that was not opened; `token_option` is what
-/// names the file of a token.
-pub fn unusable(why: Option<&Unopened>, token_option: &str) -> String {
-    match why {
-        Some(Unopened::By(Closed::Refused)) => "nobody listens there".to_owned(),
-        Some(Unopened::Unprepared(why)) => token::refusal(why, token_option)
-            // The time for it is no option of these commands.
-            .unwrap_or_else(|| why.trim_end_matches(" (--connect-timeout)").to_owned()),
-        _ => "there is no answer".to_owned(),
+/// Counts by outcome.
+type Outcomes = [u64; Outcome::ALL.len()];
+
+/// Returns why a target did not answer everything, if it did not.
+fn silence(part: &Part, outcomes: &Outcomes) -> Option<String> {
+    if part.outcome(Outcome::Connect) != 0 {
+        let reasons = part.reasons.iter().filter(|(outcome, ..)| *outcome == Outcome::Connect);
+        let most = reasons.max_by_key(|(.., count)| *count);
+        return Some(
+            most.map_or("no connection".to_owned(), |(_, why, _)| unusable::without_option(why)),
+        );
     }
+    if part.outcome(Outcome::Timeout) != 0 {
+        return Some(format!("no answer within {}", Limits::default().timeout.in_words()));
+    }
+    let is_awaited = outcomes[Outcome::Unfinished as usize] != 0;
+    is_awaited.then(|| format!("no answer within {} after the end", DRAIN.in_words()))
 }
 
-/// Sums up a load; `counts` returns what ended as hoped in the window, and all by outcome.
-fn figures(
-    measurement: &Measurement,
-    counts: impl Fn(&Part) -> (u64, [u64; Outcome::ALL.len()]),
-) -> Figures {
-    let mut service = Histogram::new();
-    let (mut operations, mut ok, mut failed, mut unfinished) = (0, 0, 0, 0);
-    let (mut sent_again, mut unconnected) = (0, 0);
-    for part in &measurement.parts {
-        service.add(&part.service);
-        let (inside, outcomes) = counts(part);
-        operations += inside;
-        ok += outcomes[Outcome::Ok as usize];
-        failed += Outcome::failures(&outcomes);
-        unfinished += outcomes[Outcome::Unfinished as usize];
-        sent_again += part.redirected;
-        unconnected += part.outcome(Outcome::Connect);
-    }
-    let reasons = measurement.parts.iter().flat_map(|part| part.reasons.iter());
-    let most = reasons.max_by_key(|(.., count)| *count);
-    let quantile = |level| Quantile::new(level).and_then(|quantile| service.quantile(quantile));
-    Figures {
-        operations,
-        ok,
-        failed,
-        why: most.map(|(_, why, _)| why),
-        unfinished,
-        unwritten: 0,
-        sent_again,
-        unconnected,
-        window: measurement.window.length(),
-        median: quantile(0.5),
-        p99: quantile(0.99),
-        interrupted: measurement.partial,
+/// The times of what was answered, of one thread. Those of the engine also count what was not, by the time that it
+/// waited.
+#[derive(Clone, Debug, Default)]
+struct Answered(Histogram);
+
+impl Observer for Answered {
+    fn completed(&mut self, completion: &Completion) {
+        let &Completion { start, done, outcome, .. } = completion;
+        if let Some(start) = start.filter(|_| outcome.is_answer()) {
+            self.0.record(done - start.sent);
+        }
     }
 }

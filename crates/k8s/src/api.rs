@@ -158,7 +158,7 @@ fn check_file(path: &Path) -> anyhow::Result<()> {
     let Ok(found) = std::fs::metadata(path) else { return Ok(()) };
     anyhow::ensure!(
         found.is_file() && found.len() <= MOST_OF_SHORT,
-        "{}: it is no kubeconfig: not a regular file of at most 16 MiB",
+        "{}: it is not a kubeconfig: not a regular file of at most 16 MiB",
         path.display()
     );
     Ok(())
@@ -166,12 +166,13 @@ fn check_file(path: &Path) -> anyhow::Result<()> {
 
 impl Api {
     /// Connects by a kubeconfig file, or by what the environment gives: `KUBECONFIG`,
-    /// `~/.kube/config`, or the account of the pod that we run in.
+    /// `~/.kube/config`, or the account of the pod that we run in. A file or a context that was named and cannot be
+    /// used is a wrong question.
     pub fn connect(
         kubeconfig: Option<&Path>,
         context: Option<&str>,
         interrupted: Arc<AtomicBool>,
-    ) -> anyhow::Result<Api> {
+    ) -> Result<Api, Stop> {
         let options =
             KubeConfigOptions { context: context.map(str::to_owned), ..Default::default() };
         let named = std::env::var_os("KUBECONFIG").unwrap_or_default();
@@ -179,8 +180,9 @@ impl Api {
             Some(path) => vec![path.to_owned()],
             None => std::env::split_paths(&named).collect(),
         };
-        files.iter().try_for_each(|path| check_file(path))?;
-        Api::with(interrupted, async {
+        files.iter().try_for_each(|path| check_file(path)).map_err(Stop::Question)?;
+        let is_named = kubeconfig.is_some() || context.is_some();
+        let connected = Api::with(interrupted, async {
             let config = match (kubeconfig, context) {
                 (Some(path), _) => {
                     let file = Kubeconfig::read_from(path)?;
@@ -190,8 +192,9 @@ impl Api {
                 (None, None) => Config::infer().await?,
             };
             Ok(Client::try_from(config)?)
-        })
-        .context("connecting to the cluster")
+        });
+        let connected = connected.context("connecting to the cluster");
+        connected.map_err(if is_named { Stop::Question } else { Stop::NoAnswer })
     }
 
     fn with(

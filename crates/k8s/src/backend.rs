@@ -127,7 +127,7 @@ impl Kubernetes {
         context: Option<&str>,
         interrupted: Arc<AtomicBool>,
     ) -> Result<Vec<String>, Stop> {
-        let api = Api::connect(kubeconfig, context, interrupted).map_err(Stop::NoAnswer)?;
+        let api = Api::connect(kubeconfig, context, interrupted)?;
         let helm = Helm {
             kubeconfig: kubeconfig.map(Path::to_owned),
             context: context.map(str::to_owned),

@@ -9,15 +9,16 @@ use results::analysis::conclusions::spreads_in_words;
 use results::analysis::{Analysis, Code};
 use results::answer::{
     Estimate, Level, Repeated, SCHEMA, Search, Verdict, add_intervals, failing_in_words,
-    failing_strands, transport_in_words, validity_in_words,
+    failing_strands, habit_in_words, habits_in_words, validity_in_words,
 };
-use results::at_load;
+use results::at_load::{self, AtLoad, Conclusion};
 use results::comparison::{Compared, Comparison, MARGIN, Verdict as Outcome};
 use results::found::{Found, Spread};
 use results::journal::Entry;
 use results::reproducibility::OfMetric;
 use results::sessions::Arrivals;
 use results::speed::Usual;
+use results::transport::Habit;
 use results::{Metric, Reproduced, repetitions, reproducibility};
 
 use crate::comparison;
@@ -36,7 +37,9 @@ pub fn of(plan: &Plan, turns: &Turns<'_>, ending: &Ending) -> Answer {
         let reproducibility = reproduced(plan, &journal, std::slice::from_ref(&search));
         let found = concluded(None, &reproducibility, &[])
             .unwrap_or_else(|| found(&search, slo.as_deref(), &journal));
-        let is_some = search.maximum_throughput.is_some() || search.capacity.is_some();
+        let is_some = search.maximum_throughput.is_some()
+            || search.capacity.is_some()
+            || found.starts_with("capacity ");
         let verdict = with_targets(search.verdict, &reproducibility);
         let stopped_by = search.stopped_by.clone();
         let summary = match ending {
@@ -146,7 +149,10 @@ fn answer(
 ) -> Answer {
     // What failed comes before everything that was measured of it.
     let failing = failing_in_words(trials.iter()).filter(|_| !failing_strands(&trials).is_empty());
-    let summary = failing.into_iter().chain([summary]).collect::<Vec<_>>().join("; ");
+    // The requests that it loses are why.
+    let habit =
+        habit_in_words(&trials, Habit::SilentClose).filter(|_| verdict != Verdict::Answered);
+    let summary = failing.into_iter().chain(habit).chain([summary]).collect::<Vec<_>>().join("; ");
     Answer {
         schema: SCHEMA.to_owned(),
         experiment: plan.resolved(0).spec.name.to_string(),
@@ -269,7 +275,10 @@ fn found(search: &Search, slo: Option<&str>, journal: &[Entry]) -> String {
             Some(format!("capacity {words}: no load met {slo}"))
         }
         (None, Some(slo)) if search.verdict == Verdict::No => Some(format!("no load met {slo}")),
-        (None, _) => None,
+        (None, Some(slo)) => {
+            missed_in_words(search, slo, journal).map(|words| format!("capacity {words}"))
+        }
+        (None, None) => None,
     };
     let parts: Vec<String> = maximum.into_iter().chain(capacity).collect();
     match parts.is_empty() {
@@ -473,6 +482,18 @@ pub(crate) fn estimated_in_words(search: &Search) -> Option<String> {
     ))
 }
 
+/// Returns the loads that missed the SLO although they are no bound, since the search ended before it believed them:
+/// `unknown: 19,136/s missed p99 ≤ 10 ms, and no load met it`.
+fn missed_in_words(search: &Search, slo: &str, journal: &[Entry]) -> Option<String> {
+    let of_search =
+        journal.iter().filter(|entry| entry.strand.is_none_or(|of| of == search.strand));
+    let loads = at_load::by_load(of_search);
+    let missed = loads.iter().filter(|load| load.conclusion() == Some(Conclusion::Missed));
+    let lowest = missed.filter_map(AtLoad::rate_per_s).min_by(f64::total_cmp)?;
+    let lowest = search.arrivals().load_in_words(lowest);
+    Some(format!("unknown: {lowest} missed {slo}, and no load met it"))
+}
+
 /// The answer as it is printed: one line for each quantity that is known.
 pub fn table(answer: &Answer) -> String {
     let mut text = String::new();
@@ -505,32 +526,28 @@ pub fn table(answer: &Answer) -> String {
         );
     }
     if let Some(capacity) = answer.capacity.as_ref().filter(|_| !is_given) {
-        line(
-            "capacity",
-            format!(
-                "{} highest load with {}{}",
-                capacity.rate_in_words(),
-                capacity.slo,
-                capacity.missed_in_words()
-            ),
-        );
+        let (known, beside) = capacity.known_in_words(answer.searches.first());
+        line("capacity", format!("{known} highest load with {}{beside}", capacity.slo));
     }
     if Arrivals::of(&answer.trials) == Arrivals::Sessions {
         line("loads", OF_SESSIONS.to_owned());
     }
     if let [only] = &answer.searches[..] {
         let known = only.found(Metric::Capacity);
-        if only.capacity.is_none() && !known.is_unknown() {
-            let known = known.in_words(|per_s| only.arrivals().load_in_words(per_s));
-            line("capacity", format!("{known}: no load met the SLO"));
-        }
+        let words = known.in_words(|per_s| only.arrivals().load_in_words(per_s));
+        let words = match known.is_unknown() {
+            false => Some(format!("{words}: no load met the SLO")),
+            true if only.fixed || only.verdict == Verdict::No => None,
+            true => missed_in_words(only, "the SLO", &answer.trials),
+        };
+        words.filter(|_| only.capacity.is_none()).into_iter().for_each(|it| line("capacity", it));
         estimated_in_words(only).into_iter().for_each(|words| line("", words));
     }
     if let Some(limit) = &answer.limited_by {
         line("limited by", limit.clone());
     }
-    let habits = transport_in_words(answer.trials.iter()).into_iter();
-    habits.for_each(|words| line("transport", words));
+    let habits = habits_in_words(&answer.trials).into_iter();
+    habits.for_each(|(about, words)| line(about, words));
     // The only search is the answer itself.
     let several = answer.searches.iter().filter(|_| 1 < answer.searches.len());
     let searches: Vec<&Search> = several.collect();

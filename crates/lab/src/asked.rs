@@ -146,12 +146,12 @@ pub struct Experiment {
 /// Returns the experiment of a question; `name` is that of its file, for messages, and `folder` the one in which it
 /// will be. `environment` returns a variable's value.
 pub fn experiment(asked: &Asked, name: &str, folder: &Path) -> Result<Experiment, anyhow::Error> {
-    let mut kept = Kept::default();
+    let mut kept = Kept::beside(&asked.needs);
     let parts = Parts::of(asked, folder, &mut kept)?;
     let resolved = |choice: &Choice, budget: bool| -> Result<(String, Resolved), SpecError> {
         let yaml = written::written(asked, &parts, &kept, choice, budget);
         let mut resolved = spec::from_bytes(name, yaml.as_bytes(), folder, None, &[])?;
-        for (variable, (_, value)) in &kept.0 {
+        for (variable, (_, value)) in &kept.values {
             resolved.secrets.set(&format!("{ENV}{variable}"), value);
         }
         Ok((yaml, resolved))
@@ -163,6 +163,7 @@ pub fn experiment(asked: &Asked, name: &str, folder: &Path) -> Result<Experiment
     };
     let (choice, outlook) = choose(asked, usual)?;
     let (yaml, resolved) = resolved(&choice, true)?;
-    let variables = kept.0.into_iter().map(|(name, (of, _))| (name, of)).collect();
+    choice::long_enough(asked, experiment::least(&resolved)?)?;
+    let variables = kept.values.into_iter().map(|(name, (of, _))| (name, of)).collect();
     Ok(Experiment { yaml, resolved, variables, outlook })
 }

@@ -9,9 +9,11 @@ use measure::comparison::Block;
 use measure::quantity::p_in_words;
 use results::analysis::alternate;
 use results::answer::Search;
-use results::comparison::{Adjusted, Censored, Compared, Difference, Of, Question, Verdict};
+use results::comparison::{
+    Adjusted, Censored, Compared, Difference, Of, Question, Trials, Verdict,
+};
 use results::found::Found;
-use results::journal::{Entry, Observed, Purpose, Status};
+use results::journal::{Entry, Observed, OfLabel, Purpose, Status};
 use results::metric::Wanted;
 use results::speed::Usual;
 use results::{Comparison, Metric};
@@ -242,8 +244,8 @@ impl Pair<'_> {
             None => in_blocks(|figure| figure.found.exact()),
         };
         let of = Of { label: label.map(str::to_owned), ..self.of.clone() };
-        let failing = [&self.a, &self.b].map(|arm| arm.failing(metric));
-        Question { metric, of, blocks, censored, speeds, interleaved, failing }
+        let trials = [&self.a, &self.b].map(|arm| arm.valid(metric, label));
+        Question { metric, of, blocks, censored, speeds, interleaved, trials }
     }
 }
 
@@ -312,15 +314,26 @@ impl Arm<'_> {
         })
     }
 
-    /// Returns the number of valid trials whose figures are not those of the service, since most requests
-    /// failed. What succeeded is counted apart.
-    fn failing(&self, metric: Metric) -> usize {
+    /// Returns the number of valid trials, and of those whose figures are not those of the service. So many may fail
+    /// that lateness does not matter: such a trial counts, though it is only a bound.
+    fn valid(&self, metric: Metric, label: Option<&str>) -> Trials {
         let trials = self.trials().filter(|entry| entry.purpose == Purpose::Trial);
-        let valid = trials.filter(|entry| entry.status == Status::Valid);
-        match metric.is_of_search() {
-            true => 0,
-            false => valid.filter(|entry| !is_sound(entry, metric)).count(),
-        }
+        let is_failing = |entry: &Entry| entry.observed.as_ref().is_some_and(Observed::is_failing);
+        Trials::of(trials.filter_map(|entry| match entry.status {
+            Status::Valid => Some(self.is_sound(entry, metric, label)),
+            Status::Bounded if is_failing(entry) => Some(!metric.is_of_working_service()),
+            Status::Bounded | Status::Invalid | Status::Aborted => None,
+        }))
+    }
+
+    /// Returns true if a figure of a trial is one of a working service, as far as the metric needs one.
+    fn is_sound(&self, entry: &Entry, metric: Metric, label: Option<&str>) -> bool {
+        let slos = || self.ran.plan.questions[self.question].resolved.slos();
+        let works = entry.observed.as_ref().is_none_or(|observed| {
+            let of_label = label.and_then(|label| observed.of_label(label));
+            observed.shows_working_service(&slos()) && !of_label.is_some_and(OfLabel::is_failing)
+        });
+        works || !metric.is_of_working_service()
     }
 
     fn of_trials(
@@ -340,8 +353,8 @@ impl Arm<'_> {
             }
             (turn, entry)
         });
-        let valid =
-            in_turn.filter(|(_, entry)| entry.status == Status::Valid && is_sound(entry, metric));
+        let is_sound = |entry: &Entry| self.is_sound(entry, metric, label);
+        let valid = in_turn.filter(|(_, entry)| entry.status == Status::Valid && is_sound(entry));
         let figure = |(turn, entry): (u64, &Entry)| {
             let block = match (blocks, self.ran.plan.order) {
                 (Blocks::One, _) => 0,
@@ -366,12 +379,6 @@ impl Arm<'_> {
     }
 }
 
-/// Returns true if a figure is one of the service: those of failures are not, except that the goodput counts the
-/// successes alone.
-fn is_sound(entry: &Entry, metric: Metric) -> bool {
-    metric == Metric::Goodput || !entry.observed.as_ref().is_some_and(Observed::is_mostly_failing)
-}
-
 /// Returns a difference if the checks of the machines found other things around the trials of one arm
 /// than around those of the other.
 fn fingerprints(pairs: &[Pair<'_>]) -> Vec<Difference> {
@@ -394,8 +401,9 @@ pub fn in_words(compared: &Compared) -> String {
     let Compared { metric, verdict, interval, p, trials_a, trials_b, blocks, .. } = compared;
     let change = effect_in_words(compared);
     if change.is_none() && !is_censored(compared) {
-        let usual = "an arm has no valid trial of a working service with this figure";
-        return format!("{metric} undecided: {}", compared.refused.as_deref().unwrap_or(usual));
+        let usual = "an arm has no valid trial with this figure";
+        let why = compared.refused.as_deref().unwrap_or(usual);
+        return format!("{metric} {}: {why}", verdict.word());
     }
     let interval = match interval {
         Some(interval) => format!(" ({})", changes(*interval)),
@@ -416,20 +424,25 @@ pub fn in_words(compared: &Compared) -> String {
         _ => None,
     };
     let what = if metric.is_of_search() { "searches" } else { "trials" };
-    let blocks = match blocks {
+    let in_blocks = match blocks {
         1 => String::new(),
         several => format!(" in {several} blocks"),
     };
     let more = match (verdict, compared.more_blocks_needed) {
         _ if compared.refused.is_some() => compared.refused.clone(),
         _ if is_censored(compared) => Some(censored_in_words(compared)),
+        // One block has all trials of both arms.
+        (Verdict::Undecided, Some(more)) if *blocks == 1 => {
+            let [a, b] = [trials_a, trials_b].map(|count| count * more as usize);
+            Some(format!("about {a} and {b} more are needed"))
+        }
         (Verdict::Undecided, Some(1)) => Some("about 1 more block is needed".to_owned()),
         (Verdict::Undecided, Some(more)) => Some(format!("about {more} more blocks are needed")),
         (Verdict::Undecided, None) => Some("how many more are needed cannot be known".to_owned()),
         _ => None,
     };
     let adjusted = compared.adjusted.as_ref().map(adjusted_in_words);
-    let counts = format!("{trials_a} and {trials_b} {what}{blocks}");
+    let counts = format!("{trials_a} and {trials_b} {what}{in_blocks}");
     let parts = (!probability.is_empty()).then_some(probability).into_iter().chain(medians);
     let parts = parts.chain([counts]).chain(adjusted).chain(more);
     let parts = parts.collect::<Vec<String>>().join("; ");

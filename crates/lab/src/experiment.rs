@@ -31,7 +31,7 @@ use crate::system::System;
 use crate::trial::{self, Checked, Observation};
 use crate::{Error, Host, judge};
 
-pub use text::{first, of_stores, plan};
+pub use text::{first, least, of_stores, plan};
 pub use usual::usually;
 
 mod files;
@@ -43,10 +43,11 @@ mod tests;
 
 /// A run that ended, in whatever way: a run that could not go on has an answer too, with the reason
 /// why it found none.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Ended {
     pub answer: Answer,
-    pub directory: PathBuf,
+    /// The results, at the path that they have now: whoever reads them by another one may read others.
+    pub directory: Directory,
     /// The most trials that it could have had.
     pub most_trials: u64,
     /// The time that it took, until everything was stopped.
@@ -65,7 +66,7 @@ impl Ended {
             Some(entry) => format!("after trial {}", entry.trial),
             None => format!("in the first trial of about {}", self.most_trials),
         };
-        let resume = shell::resume(&self.directory.display().to_string(), &[]);
+        let resume = shell::resume(&self.directory.path().display().to_string(), &[]);
         format!("interrupted {reached} · everything is stopped · {resume}")
     }
 }
@@ -106,6 +107,7 @@ pub fn run_that_begins_with(
     progress: &mut dyn Progress,
 ) -> Result<Ended, Error> {
     let plan = Plan::of(resolved).map_err(|error| Error::Question(error.into()))?;
+    long_enough(resolved, &plan)?;
     let Out { path, readers } = out.into();
     let path = path.unwrap_or_else(|| host::default_folder(&resolved.spec.name));
     Directory::check_place(&path).map_err(|error| Error::Question(error.into()))?;
@@ -139,7 +141,10 @@ pub fn rerun(
     let past = Past::read(dir)?;
     // The new run needs none of the trials, but their reader may want to compare both.
     for unread in past.unread() {
-        progress.event(&Event::Notice(format!("{}: {unread}: it does not count there", past.name)));
+        progress.event(&Event::Notice(format!(
+            "{}: {unread}: it does not count there",
+            results::regular::one_line(&past.name)
+        )));
     }
     run(&past.resolved, out, host, backends, progress)
 }
@@ -162,6 +167,9 @@ pub fn resume(
     // Before anything is changed: a run that is refused stays as it ended.
     let journal = directory.journal().map_err(|error| Error::Question(error.into()))?;
     plan.check(&journal).map_err(Error::Question)?;
+    if journal.is_empty() {
+        long_enough(&resolved, &plan)?;
+    }
     let mut backend = backends(plan.resolved(0));
     take_over(&plan, &mut *backend, progress)?;
     let manifest = provenance::manifest((&resolved, &plan), host, &mut *backend)?;
@@ -186,6 +194,19 @@ pub fn resume(
     let resolved = &resolved;
     let run = Run { plan: &plan, resolved, host, directory, manifest, caveats, doctor };
     run.go(&mut *backend, progress)
+}
+
+/// Refuses a budget in which nothing can be measured, before anything is written.
+fn long_enough(resolved: &Resolved, plan: &Plan) -> Result<(), Error> {
+    let least = text::least_of(plan);
+    match resolved.spec.budget.time.filter(|time| **time < least) {
+        None => Ok(()),
+        Some(time) => Err(Error::Question(anyhow::anyhow!(
+            "budget.time is {}, which is too short for one trial; allow at least {}",
+            time.written(),
+            least.written()
+        ))),
+    }
 }
 
 /// Refuses to change in a run what would make its trials measure something else.
@@ -592,11 +613,16 @@ impl Run<'_> {
         if let Some(question) = question {
             return Err(question);
         }
-        let size = measure::Bytes(self.directory.size());
-        let path = self.directory.path();
-        let text = format!("results  {} ({size})", path.display());
-        progress.event(&Event::Finished { text });
-        let directory = path.to_owned();
+        let directory = self.directory.at_its_place()?;
+        let (named, path) = (self.directory.path(), results::regular::shown(directory.path()));
+        if named != directory.path() {
+            let what = if named.exists() { "is another folder now" } else { "was moved" };
+            let text =
+                format!("{} {what}; the results are in {path}", results::regular::shown(named));
+            progress.event(&Event::Notice(text));
+        }
+        let size = measure::Bytes(directory.size());
+        progress.event(&Event::Finished { text: format!("results  {path} ({size})") });
         let most_trials = text::most_trials(self.plan);
         Ok(Ended { answer, directory, most_trials, took, staying: Vec::new() })
     }

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use measure::Nanos;
 use measure::quantity::{counted, grouped, p_in_words};
-use results::Answer;
 use results::analysis::Trend;
-use results::answer::{Maximum, Search, failing_in_words, transport_in_words, trials_in_words};
+use results::answer::{Maximum, Search, failing_in_words, habits_in_words, trials_in_words};
 use results::at_load::{self, AtLoad, listed};
 use results::comparison::Verdict;
 use results::explanation::Sentence;
@@ -14,6 +13,7 @@ use results::failing::VALID_OF_FAILING;
 use results::journal::{self, Entry, Observed, OfLabel, Purpose, Status, Why};
 use results::reproducibility::{self, OfMetric, Reproduced};
 use results::sessions::Arrivals;
+use results::{Answer, Found, Metric};
 
 use crate::Error;
 use crate::answer::estimated_in_words;
@@ -53,8 +53,8 @@ pub fn of_run(answer: &Answer) -> Vec<Sentence> {
             sentence("limit", format!("the first resource that was used up: {limit}"))
         }),
     );
-    let habits = transport_in_words(answer.trials.iter()).into_iter();
-    sentences.extend(habits.map(|text| sentence("transport", text)));
+    let habits = habits_in_words(&answer.trials).into_iter();
+    sentences.extend(habits.map(|(about, text)| sentence(about, text)));
     sentences.push(sentence("validity", results::answer::validity_in_words(answer.trials.iter())));
     sentences.extend(of_others(&answer.trials));
     let unread = journal::unread(&answer.trials).into_iter();
@@ -63,6 +63,9 @@ pub fn of_run(answer: &Answer) -> Vec<Sentence> {
     if let Some(comparison) = &answer.comparison {
         for compared in &comparison.metrics {
             let rule = match compared.verdict {
+                Verdict::Worse if compared.refused.is_some() => {
+                    "where more trials of B fail than chance explains, B is worse"
+                }
                 _ if compared.refused.is_some() => {
                     "an arm is not judged by those of its trials that work"
                 }
@@ -311,8 +314,16 @@ fn of_searched(search: &Search, trials: &[&Entry]) -> Vec<Sentence> {
             let rate = capacity.load_in_words(rate);
             text += &format!("; in doubt: {rate} below it missed too");
         }
-        if capacity.at_least {
-            text += "; the capacity may be higher, since the search did not end between two bounds";
+        let known = search.found(Metric::Capacity);
+        match (capacity.at_least, known) {
+            (true, Found::Bounds { at_most: Some(_), .. }) => {
+                let known = known.in_words(|per_s| search.arrivals().load_in_words(per_s));
+                text += &format!(
+                    "; the search ended before these bounds were near enough, so the capacity is {known}"
+                );
+            }
+            (true, _) => text += "; the capacity may be higher, since no load above it is a bound",
+            (false, _) => {}
         }
         sentences.push(sentence("capacity", text));
     }

@@ -74,6 +74,7 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
     let outcome = verdict::of_load(&resolved.slos(), load);
     let rests_on_unfinished = load.validity.valid
         && unfit.is_empty()
+        && !failing::is_gone(load)
         && outcome.as_ref().is_some_and(|outcome| outcome.rests_on_unfinished(&load.total));
     let observed = Observed {
         rests_on_unfinished,

@@ -42,7 +42,6 @@ mod for_tests;
 pub mod host;
 mod http;
 pub mod runtime;
-pub mod trust;
 
 pub use backend::Host;
 pub use error::Error;

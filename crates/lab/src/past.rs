@@ -48,6 +48,19 @@ impl Past {
     /// If a file is missing or damaged, or if the spec is of another version of the tool.
     pub fn read(path: &Path) -> Result<Past, Error> {
         let question = |error: results::directory::Error| Error::Question(error.into());
+        let past = Past::without_machines(path)?;
+        let environment = past.directory.environment().map_err(question)?;
+        let doctor = past.directory.doctor().map_err(question)?;
+        Ok(Past { environment, doctor, ..past })
+    }
+
+    /// Reads a run without the descriptions of its machines, from which nothing is concluded.
+    ///
+    /// # Errors
+    ///
+    /// As [`Past::read`].
+    pub fn without_machines(path: &Path) -> Result<Past, Error> {
+        let question = |error: results::directory::Error| Error::Question(error.into());
         let directory = Directory::open(path).map_err(question)?;
         let manifest = directory.manifest().map_err(question)?;
         let resolved = provenance::resolved_of(&directory, &manifest, &[])?;
@@ -57,16 +70,20 @@ impl Past {
         let kept = directory.answer().map_err(question)?;
         if let Some(kept) = &kept {
             check(kept, &plan).map_err(|why| {
-                Error::Question(anyhow::anyhow!("{}: answer.json: {why}", path.display()))
+                Error::Question(anyhow::anyhow!(
+                    "{}: answer.json: {why}",
+                    results::regular::shown(path)
+                ))
             })?;
         }
-        let answered = answered::of(&plan, &manifest, &journal, kept.as_ref());
+        let departs = provenance::departs(&resolved, &manifest, &journal);
+        let answered = answered::of(&plan, &manifest, &journal, kept.as_ref(), departs);
         let answered::Answered { answer, unlike, departures } = answered;
         Ok(Past {
             name: path.display().to_string(),
-            directory: directory.clone(),
-            environment: directory.environment().map_err(question)?,
-            doctor: directory.doctor().map_err(question)?,
+            directory,
+            environment: Environment::default(),
+            doctor: None,
             kept,
             manifest,
             resolved,

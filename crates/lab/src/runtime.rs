@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use nix::unistd::{AccessFlags, access, geteuid};
-
-use crate::trust;
+use results::trust;
 
 #[cfg(test)]
 mod tests;

@@ -96,7 +96,7 @@ mod tests;
 /// Reads a spec and applies, in this order, its profiles (several are joined by `+`) and each
 /// `path=value`.
 pub fn load(path: &Path, profile: Option<&str>, set: &[String]) -> Result<Resolved, SpecError> {
-    let name = path.display().to_string();
+    let name = regular::shown(path);
     let read = regular::read_input(path, regular::MOST_OF_SHORT);
     let bytes = read.map_err(|error| {
         let instead = match () {

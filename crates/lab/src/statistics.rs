@@ -7,6 +7,7 @@
 
 use std::path::Path;
 
+use results::regular;
 use serde::Deserialize;
 
 /// The most bytes of statistics; a real line is far shorter.
@@ -33,7 +34,7 @@ impl Reading {
     }
 
     pub fn read(path: &Path) -> Option<Reading> {
-        Reading::parse(&std::fs::read(path).ok()?)
+        Reading::parse(&regular::read(path, MOST_BYTES as u64).ok()?)
     }
 }
 
@@ -58,5 +59,10 @@ mod tests {
             assert_eq!(Reading::parse(&line[..torn]), None, "{torn} bytes");
         }
         assert_eq!(Reading::parse(&vec![b' '; MOST_BYTES + 1]), None);
+        // A component may make anything there: a FIFO would wait for its other end.
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("x.statistics");
+        assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        assert_eq!(Reading::read(&fifo), None);
     }
 }

@@ -349,8 +349,8 @@ pub trait Driver {
         label.into()
     }
 
-    /// The longest time that a request which came back waits while no connection can be opened. With
-    /// zero, each attempt that fails ends one.
+    /// The longest time that a request waits while no connection can be opened, from when it was due or came back.
+    /// With zero, each attempt that fails ends one.
     fn patience(&self) -> Nanos {
         Nanos::ZERO
     }

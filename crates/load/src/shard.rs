@@ -22,6 +22,7 @@ use crate::outstanding::{Outstanding, Request};
 use crate::source::Source;
 
 pub use self::connections::{Failures, Unopened};
+use self::holding::take_off;
 pub use self::pool::Numbers;
 use self::pool::{Pool, State};
 
@@ -289,7 +290,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             if now < end || !self.limits.leaves_backlog {
                 self.dispatch()?;
             }
-            self.flush();
+            self.flush(source, end <= now);
             let until = self.next_event_expected(source, end, drained).min(begun + LONGEST_WAIT);
             let until = self.prepare(until)?;
             let before = self.io.now();
@@ -325,6 +326,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         self.think = Some((*think, random.clone()));
         for pool in &mut self.pools {
             let users = pool.users();
+            pool.population = users;
             pool.expect(users);
             pool.thinking.reserve_exact(users);
             for _ in 0..users {
@@ -450,6 +452,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             wire.clear();
         }
         request.is_held = self.reports.held.is_some();
+        pool.held += usize::from(request.is_held);
         if !request.is_held {
             note_sent(&mut self.observer, pool.of, request, left, bytes);
         }
@@ -599,9 +602,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         self.reports.steps.clear();
         self.take_back(now);
         while let Some(done) = self.reports.done.pop() {
-            let request = self.outstanding.remove(done.token);
-            let pool = &mut self.pools[request.pool as usize];
-            pool.place(request.slot).outstanding -= 1;
+            let request = take_off(&mut self.outstanding, &mut self.pools, done.token);
             let completion = self.record(&request, done, now);
             self.go_on_after(request.pool as usize, request.session, &completion, now)?;
         }
@@ -611,25 +612,22 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
     /// Puts the requests that are to be sent again into the queues.
     fn take_back(&mut self, now: Instant) {
         for token in self.reports.again.drain(..) {
-            let request = self.outstanding.remove(token);
-            let Request { pool, slot, overdue, again, is_held, .. } = request;
+            let request = take_off(&mut self.outstanding, &mut self.pools, token);
+            let Request { pool, overdue, again, is_held, .. } = request;
             let pool = &mut self.pools[pool as usize];
-            pool.place(slot).outstanding -= 1;
             let waiting = Waiting::of(&request);
             let was_sent = again || !is_held;
             pool.again(waiting, Returned { at: now, was_sent, overdue, first: None });
         }
         for (token, pause) in self.reports.later.drain(..) {
-            let request = self.outstanding.remove(token);
+            let request = take_off(&mut self.outstanding, &mut self.pools, token);
             let pool = &mut self.pools[request.pool as usize];
-            pool.place(request.slot).outstanding -= 1;
             pool.pause(Waiting::of(&request), now + pause);
         }
         for Redirect { token, to } in self.reports.redirected.drain(..) {
-            let request = self.outstanding.remove(token);
-            let Request { pool, slot, overdue, room, sent, held, .. } = request;
+            let request = take_off(&mut self.outstanding, &mut self.pools, token);
+            let Request { pool, overdue, room, sent, held, .. } = request;
             let pool = &mut self.pools[pool as usize];
-            pool.place(slot).outstanding -= 1;
             let waiting = Waiting::of(&request);
             let first = Some(First { room, sent, held });
             pool.redirect(to, waiting, Returned { at: now, was_sent: true, overdue, first });
@@ -767,7 +765,8 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         Ok(ended)
     }
 
-    /// Records the requests that have no response at the end as unfinished.
+    /// Records the requests that have no response at the end as unfinished. Those that would have waited longer for a
+    /// connection, while none could be opened, have failed for want of one.
     fn give_up(&mut self, now: Instant) {
         while let Some(request) = self.outstanding.remove_oldest() {
             let unfinished = unanswered(Token(0), Outcome::Unfinished, "");
@@ -779,9 +778,13 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         for index in 0..self.pools.len() {
             self.pools[index].wake(Instant::NEVER);
             for queue in 0..self.pools[index].queues.len() {
+                let pool = &self.pools[index];
+                let (outcome, why) = match pool.awaits_connection(queue) {
+                    true => (Outcome::Connect, pool.unopened().map_or("", Unopened::reason)),
+                    false => (Outcome::Unfinished, ""),
+                };
                 while let Some(waiting) = self.pools[index].pop(queue) {
-                    let completion =
-                        self.record_unsent(index, waiting, Outcome::Unfinished, "", now);
+                    let completion = self.record_unsent(index, waiting, outcome, why, now);
                     let (waiting, _) = waiting;
                     if waiting.session != Session::NONE {
                         self.follow(index, waiting.session, &completion, now);

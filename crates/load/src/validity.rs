@@ -4,6 +4,8 @@
 //! disturbed. The target's behaviour (saturation, failures, a full backlog) is a finding, and a
 //! load with findings is valid.
 
+use std::fmt;
+
 use ::measure::bounds::{
     self, BUSY, LATENESS_UNNOTICED, LOSS_ALLOWED, OTHERS_UNNOTICED, RETRANSMITS_UNNOTICED,
 };
@@ -68,6 +70,10 @@ pub struct Judgement {
     /// True if the response time's p99 is more than a tenth above that of the response time less
     /// lateness: the target's own p99 lies between the two.
     pub p99_at_most: bool,
+    /// The share of the measurement in which the target refused connections; absent if that is not worth a word.
+    pub refused_share: Option<f64>,
+    /// The times that the target closed a connection after one response without announcing it, if that is its habit.
+    pub closed_silently: Option<u64>,
 }
 
 /// The inputs of the judgement besides the measurement.
@@ -344,19 +350,38 @@ fn unconnected_share(plan: &Plan, measurement: &Measurement) -> f64 {
     times.map(Nanos::as_secs_f64).sum::<f64>() / all
 }
 
-/// Describes a target that was not there for a part of the measurement.
-fn unconnected(plan: &Plan, measurement: &Measurement) -> Option<String> {
+/// The time in which a target was not there.
+struct Unconnected {
+    /// As a share of the measurement.
+    share: f64,
+    attempts: u64,
+    /// True if most of the attempts were refused: nobody listened. What does not answer them may only be slow.
+    is_refusal: bool,
+}
+
+/// Returns the time in which a target was not there, if that is worth a word.
+fn unconnected(plan: &Plan, measurement: &Measurement) -> Option<Unconnected> {
     let share = unconnected_share(plan, measurement).min(1.0);
     let Failures { refused, unreachable, .. } = measurement.connecting_failed;
     let attempts = refused + unreachable;
+    let is_refusal = unreachable < refused;
     // One that takes connections and resets them fails requests.
-    (UNCONNECTED_UNNOTICED < share && 0 < attempts).then(|| {
-        format!(
-            "the target took no connections for {:.0} % of the time ({} attempts)",
-            100.0 * share,
-            counted(attempts)
-        )
+    (UNCONNECTED_UNNOTICED < share && 0 < attempts).then_some(Unconnected {
+        share,
+        attempts,
+        is_refusal,
     })
+}
+
+impl fmt::Display for Unconnected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the target took no connections for {:.0} % of the time ({} attempts)",
+            100.0 * self.share,
+            counted(self.attempts)
+        )
+    }
 }
 
 /// The responses for each time that a target sent bytes that belong to no request, from which on they are
@@ -489,7 +514,8 @@ fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Ju
     // A target that is not there completes less than is offered, too.
     if let Some(unconnected) = unconnected {
         judgement.saturated = None;
-        judgement.findings.push(unconnected);
+        judgement.refused_share = unconnected.is_refusal.then_some(unconnected.share);
+        judgement.findings.push(unconnected.to_string());
     }
     if judgement.saturated == Some(true) {
         let each = total.service.mean().unwrap_or_default().as_secs_f64();
@@ -563,14 +589,8 @@ fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Ju
     }
     let Failures { unannounced, after_one, .. } = measurement.connecting_failed;
     // Half of the responses: requests that were sent before the close arrived have none.
-    if 0 < after_one && unannounced < 2 * after_one && total.answers < 2 * after_one {
-        judgement.findings.push(format!(
-            "the target closes the connection after each response without announcing it ({} \
-             times): requests that are sent before the close arrives end as `reset`; use \
-             --keep-alive 1, or let the target answer with `Connection: close`",
-            counted(after_one),
-        ));
-    }
+    let is_each = 0 < after_one && unannounced < 2 * after_one && total.answers < 2 * after_one;
+    judgement.closed_silently = is_each.then_some(after_one);
     // Without a drain, a few are expected.
     let unfinished = total.outcome(Outcome::Unfinished);
     let is_noted = Nanos::ZERO < plan.drain || total.intended < UNNOTED * unfinished;

@@ -37,6 +37,7 @@ impl Backend for Local {
 
     fn accept(&mut self, resolved: &Resolved) -> Result<(), Stop> {
         cpus::roles(resolved)?;
+        self.folder.check().map_err(Stop::Question)?;
         resolved.check_secrets()?;
         self.secrets = resolved.secrets.clone();
         if resolved.spec.workload.foreign().is_some() {

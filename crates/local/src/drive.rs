@@ -288,8 +288,8 @@ fn document(
             }
         }
         Some(130) => {
-            let cause = "the generator was interrupted by another process".to_owned();
-            Err(Stop::Disturbed { cause })
+            let cause = "the generator was interrupted by another process, or by the limit of CPU time (`ulimit -t`)";
+            Err(Stop::Disturbed { cause: cause.to_owned() })
         }
         code => {
             let end = process::end_in_words(status);

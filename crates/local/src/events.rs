@@ -4,12 +4,13 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use lab::backend::Happened;
 use measure::Instant;
+use results::regular;
 use serde::Deserialize;
 
 #[cfg(test)]
@@ -39,8 +40,8 @@ pub(super) fn beside(statistics: &Path) -> PathBuf {
 /// address. An application that writes none has no file.
 pub(super) fn written(statistics: &Path, names: &BTreeMap<String, String>) -> Vec<Happened> {
     let mut text = String::new();
-    // No file, or one that is no text, is one without events.
-    let _ = File::open(beside(statistics))
+    // No file, or one that is not a text, is one without events.
+    let _ = regular::open(&beside(statistics), OpenOptions::new().read(true))
         .and_then(|file| file.take(MOST_BYTES).read_to_string(&mut text));
     states(&text, names)
 }

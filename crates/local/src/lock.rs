@@ -8,8 +8,8 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use lab::host::start_of;
-use lab::{runtime, trust};
-use results::regular;
+use lab::runtime;
+use results::{regular, trust};
 
 #[cfg(test)]
 mod tests;

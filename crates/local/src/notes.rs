@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use lab::host::{self, RunId};
+use lab::runtime;
 use lab::spec::plain;
-use lab::{runtime, trust};
-use results::regular;
+use results::{regular, trust};
 
 #[cfg(test)]
 mod tests;

@@ -14,8 +14,7 @@ use std::path::{Path, PathBuf};
 use lab::Host;
 use lab::host::RunId;
 use lab::spec::plain;
-use lab::trust;
-use results::{regular, removal};
+use results::{regular, removal, trust};
 
 use super::notes::{self, Left};
 use super::{confine, process};

@@ -7,10 +7,11 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
+use lab::Host;
 use lab::host::RunId;
 use lab::spec::plain;
-use lab::{Host, trust};
-use results::removal;
+use nix::unistd::{AccessFlags, access};
+use results::{removal, trust};
 
 use crate::notes::Note;
 use crate::remains;
@@ -34,20 +35,32 @@ impl RunFolder {
         self.made.as_ref().map(|(path, _)| path.as_path())
     }
 
+    /// Fails if it cannot be made: a run that is refused for that has begun nothing.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        let writable = || access(&self.temporary, AccessFlags::W_OK).map_err(io::Error::from);
+        let checked = trust::check_place(&self.temporary).and_then(|()| writable());
+        checked.map_err(|error| self.refused(&error))
+    }
+
+    fn refused(&self, error: &io::Error) -> anyhow::Error {
+        if self.temporary.as_os_str().is_empty() {
+            return anyhow!(
+                "TMPDIR is empty; unset it, or set it to a folder that you may write to"
+            );
+        }
+        anyhow!(
+            "cannot make a folder for temporary files in {}: {}; set TMPDIR to a folder that you may write to",
+            self.temporary.display(),
+            plain(error)
+        )
+    }
+
     /// Makes it if it does not exist yet.
     pub(crate) fn make(&mut self) -> anyhow::Result<PathBuf> {
         if let Some(path) = self.path() {
             return Ok(path.to_owned());
         }
-        let refused = |error: io::Error| {
-            anyhow!(
-                "cannot make a folder for temporary files in {}: {}; set TMPDIR to a folder that you may \
-                 write to",
-                self.temporary.display(),
-                plain(&error)
-            )
-        };
-        trust::check_place(&self.temporary).map_err(refused)?;
+        trust::check_place(&self.temporary).map_err(|error| self.refused(&error))?;
         // In a folder that everybody can write to, nobody can have guessed its name.
         let random = getrandom::u64().context("asking the kernel for a random number")?;
         let name = format!("{}{}-{random:016x}", remains::FOLDER, self.run);
@@ -56,7 +69,7 @@ impl RunFolder {
         let note = Note::begin(&self.runtime, &self.run, &path)?;
         if let Err(error) = DirBuilder::new().mode(0o700).create(&path) {
             note.end();
-            return Err(refused(error));
+            return Err(self.refused(&error));
         }
         self.made = Some((path.clone(), note));
         Ok(path)

@@ -136,8 +136,7 @@ impl Stage {
         let Ended { answer, directory, .. } = self.run(resolved).unwrap();
         assert_eq!(answer.verdict, Verdict::NoAnswer);
         assert_eq!(answer.summary, format!("no trustworthy answer: {}", answer.stopped_by));
-        let kept = results::Directory::open(&directory).unwrap();
-        assert_eq!(kept.answer().unwrap().as_ref(), Some(&answer));
+        assert_eq!(directory.answer().unwrap().as_ref(), Some(&answer));
         answer.stopped_by
     }
 
@@ -345,8 +344,24 @@ fn a_missing_folder_for_temporary_files_is_named_with_the_remedy() {
     let stage = Stage::new("");
     let missing = stage.folder.path().join("missing");
     let host = Host { temporary: missing.clone(), ..stage.host.clone() };
+    let resolved = stage.read(&Stage::text(SERVER));
+    // Before anything is begun.
+    let refused = |temporary: &Path| {
+        let mut local = Local::new(Host { temporary: temporary.to_owned(), ..stage.host.clone() });
+        let Stop::Question(why) = local.accept(&resolved).unwrap_err() else { panic!() };
+        why.to_string()
+    };
+    assert_eq!(
+        refused(Path::new("/dev/null")),
+        "cannot make a folder for temporary files in /dev/null: it is not a folder; set TMPDIR to a folder \
+         that you may write to"
+    );
+    assert_eq!(
+        refused(Path::new("")),
+        "TMPDIR is empty; unset it, or set it to a folder that you may write to"
+    );
     let mut local = Local::new(host);
-    local.prepare(&stage.read(&Stage::text(SERVER))).unwrap();
+    local.prepare(&resolved).unwrap();
     let Stop::NoAnswer(why) = local.start(&[server("exec sleep 60")]).unwrap_err() else {
         panic!()
     };
@@ -356,6 +371,7 @@ fn a_missing_folder_for_temporary_files_is_named_with_the_remedy() {
         missing.display()
     );
     assert_eq!(why.to_string(), expected);
+    assert_eq!(refused(&missing), expected);
 }
 
 /// The signals that end the others go to its group as well, so its number must stay its own.

@@ -38,6 +38,7 @@ struct Capture {
     from: From,
     /// The ways to fail, in words that live as long as the process.
     missing: &'static str,
+    null: &'static str,
     long: &'static str,
     unfit: &'static str,
     body: &'static str,
@@ -134,6 +135,7 @@ impl Captures {
             text: format!("{name} from {text}"),
             from,
             missing: reason("not in the response"),
+            null: reason("null in the response"),
             long: reason(&format!(
                 "over {MOST_OF_ONE} bytes, or all values of the session over {MOST_OF_ALL}"
             )),
@@ -172,7 +174,7 @@ impl Captures {
             if from.needs_body() && MOST_OF_BODY < answer.body_length {
                 return Err(capture.body);
             }
-            let found = from.find(answer).ok_or(capture.missing)?;
+            let found = from.find(answer).ok_or_else(|| capture.absent(answer))?;
             let others = values.iter().map(Vec::len).sum::<usize>() - values[variable].len();
             if MOST_OF_ONE < found.len() || MOST_OF_ALL < others + found.len() {
                 return Err(capture.long);
@@ -185,6 +187,16 @@ impl Captures {
             value.extend_from_slice(&found);
         }
         Ok(())
+    }
+}
+
+impl Capture {
+    /// Returns why there is no value in a response.
+    fn absent(&self, answer: &Response<'_>) -> &'static str {
+        match &self.from {
+            From::Json(pointer) if pointer.leads_to_null(answer.body) => self.null,
+            _ => self.missing,
+        }
     }
 }
 

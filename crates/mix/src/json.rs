@@ -7,6 +7,8 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+const NULL: &str = "null";
+
 /// The way to a value in a JSON text (RFC 6901).
 #[derive(Clone, Debug)]
 pub(crate) struct Pointer {
@@ -39,9 +41,14 @@ impl Pointer {
                 Some(Cow::Owned(text.into_bytes()))
             }
             None => Some(found)
-                .filter(|found| *found != "null")
+                .filter(|found| *found != NULL)
                 .map(|found| Cow::Borrowed(found.as_bytes())),
         }
+    }
+
+    /// Returns true if the pointer leads to a null.
+    pub(crate) fn leads_to_null(&self, body: &[u8]) -> bool {
+        find(body, &self.path).is_some_and(|found| found.get() == NULL)
     }
 }
 

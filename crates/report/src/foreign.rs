@@ -207,21 +207,26 @@ fn outcomes(files: &[Foreign]) -> Table {
     let mut rows = 0;
     for file in files {
         let facts = &file.facts;
-        let named = |name: &str, count: Option<u64>| Some((name.to_owned(), count?));
+        let of_all = facts.requests;
+        let named = |name: &str, count: Option<u64>| Some((name.to_owned(), count?, of_all));
         let parts = [
             named("failed", facts.failed),
             named("unfinished", facts.unfinished),
             named("without an answer", facts.given_up()),
             named("not begun", facts.not_sent),
+            facts
+                .checks
+                .map(|it| ("failed checks, of all checks".to_owned(), it.failed, Some(it.made))),
         ];
-        let statuses =
-            facts.statuses.iter().map(|(status, count)| (format!("status {status}"), *count));
-        for (name, number) in parts.into_iter().flatten().chain(statuses) {
+        let of_status =
+            |(status, count): (&String, &u64)| (format!("status {status}"), *count, of_all);
+        let statuses = facts.statuses.iter().map(of_status);
+        for (name, number, of_all) in parts.into_iter().flatten().chain(statuses) {
             rows += 1;
             if MOST_ROWS < rows {
                 return table;
             }
-            let of_all = facts.requests.filter(|all| 0 < *all);
+            let of_all = of_all.filter(|all| 0 < *all);
             table.push(Row::new(vec![
                 Cell::words(file.file.clone()),
                 Cell::words(name),

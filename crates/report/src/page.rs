@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use results::analysis::Code;
-use results::answer::{Verdict, failing_strands};
+use results::answer::{Verdict, failing_strands, habits_in_words};
 use results::directory::Error;
 use results::doctor::Check;
 use results::environment::Node;
@@ -51,7 +51,7 @@ pub struct Written {
 /// Renders the page of a directory. `answer` is the one to show: of a run that has none yet, the preliminary
 /// one; without it the page shows the one that was kept.
 pub fn render(directory: &Directory, answer: Option<Answer>) -> Result<String, Error> {
-    Run::read(directory, None, answer).map(|run| page(&run))
+    Run::read(directory, None, answer, None).map(|run| page(&run))
 }
 
 /// Writes `report.html` into the directory atomically. `journal` is that of the directory if the caller has read it:
@@ -61,18 +61,20 @@ pub fn write(
     journal: Option<Vec<Entry>>,
     answer: Option<Answer>,
 ) -> Result<Written, Error> {
-    let (page, written) = compose(directory, journal, answer)?;
+    let (page, written) = compose(directory, journal, answer, None)?;
     directory.write(NAME, page.as_bytes())?;
     Ok(written)
 }
 
-/// Returns the page that [`write`] writes, and what it says of it.
+/// Returns the page that [`write`] writes, and what it says of it. `unknown` is why nothing can be concluded from the
+/// trials, if so: then no answer is shown.
 pub fn compose(
     directory: &Directory,
     journal: Option<Vec<Entry>>,
     answer: Option<Answer>,
+    unknown: Option<&str>,
 ) -> Result<(String, Written), Error> {
-    let run = Run::read(directory, journal, answer)?;
+    let run = Run::read(directory, journal, answer, unknown)?;
     let (page, path) = (page(&run), directory.path().join(NAME));
     let Run { unread, problems, lacks_evidence, .. } = run;
     Ok((page, Written { path, unread, problems, lacks_evidence }))
@@ -229,6 +231,7 @@ fn maximum(run: &Run, out: &mut String) -> std::fmt::Result {
     let so_far = so_far(run);
     write!(out, "<div class=\"figure\"><h3>Maximum throughput{so_far}</h3>")?;
     match &run.maximum {
+        None if is_withdrawn(run) => out.push_str(WITHDRAWN),
         None if is_failing(run) => {
             out.push_str("<p class=\"big\">none</p><p>The service failed at every load.</p>");
         }
@@ -265,6 +268,7 @@ fn capacity(run: &Run, out: &mut String) -> std::fmt::Result {
     let search = run.answer.as_ref().and_then(|answer| answer.searches.first());
     let known = search.map(|search| (search.arrivals(), search.found(Metric::Capacity)));
     match &run.capacity {
+        None if is_withdrawn(run) => out.push_str(WITHDRAWN),
         None if let Some((arrivals, known)) = known.filter(|(_, known)| !known.is_unknown()) => {
             let known = known.in_words(|per_s| arrivals.load_in_words(per_s));
             write!(out, "<p class=\"big\">{known}</p><p>No load met the SLO.</p>")?;
@@ -273,15 +277,14 @@ fn capacity(run: &Run, out: &mut String) -> std::fmt::Result {
             out.push_str("<p class=\"big\">none</p><p>No load met an SLO, or none was stated.</p>")
         }
         Some(capacity) => {
+            let (known, beside) = capacity.known_in_words(search);
             write!(
                 out,
-                "<p class=\"big\">{} <span>asked for</span></p>\
-                 <p>{} (trial {}), {} completed{}</p>",
-                capacity.rate_in_words(),
+                "<p class=\"big\">{known} <span>asked for</span></p>\
+                 <p>{} (trial {}), {} completed{beside}</p>",
                 escape(&capacity.slo),
                 capacity.trial,
                 capacity.arrivals().requests_in_words(capacity.completed_per_s),
-                capacity.missed_in_words(),
             )?;
         }
     }
@@ -291,6 +294,16 @@ fn capacity(run: &Run, out: &mut String) -> std::fmt::Result {
     );
     Ok(())
 }
+
+/// Returns true if nothing is concluded from the trials any more, for the reason that the answer gives.
+fn is_withdrawn(run: &Run) -> bool {
+    run.answer
+        .as_ref()
+        .is_some_and(|answer| answer.verdict == Verdict::NoAnswer && answer.searches.is_empty())
+}
+
+const WITHDRAWN: &str =
+    "<p class=\"big\">–</p><p>Not known any more: there is no trustworthy answer.</p>";
 
 fn so_far(run: &Run) -> &'static str {
     if run.unfinished() { " <span>so far</span>" } else { "" }
@@ -306,6 +319,7 @@ fn conclusions(run: &Run) -> Vec<(&'static str, String)> {
         });
         said.extend(shown.map(|(name, warning)| (name, reproduced.of_what() + &warning.text)));
     }
+    said.extend(run.answer.iter().flat_map(|answer| habits_in_words(&answer.trials)));
     if let Some(answer) = run.answer.as_ref().filter(|_| !run.unfinished()) {
         // Each of several searches has its own limit.
         if !run.has_several() {

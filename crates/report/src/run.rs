@@ -82,11 +82,12 @@ impl Run {
     /// Reads a run. It fails only without a manifest and a journal; everything else may be missing.
     ///
     /// `journal` is that of the directory if it was read already, and `shown` the answer that the page shows in place
-    /// of the kept one.
+    /// of the kept one. `unknown` is why nothing can be concluded from the trials, if so.
     pub(crate) fn read(
         directory: &Directory,
         journal: Option<Vec<Entry>>,
         shown: Option<Answer>,
+        unknown: Option<&str>,
     ) -> Result<Run, Error> {
         let manifest = directory.manifest()?;
         let journal = journal.map_or_else(|| directory.journal(), Ok)?;
@@ -96,15 +97,18 @@ impl Run {
         let departures: Vec<String> = departures.collect();
         let counts_unread = written.as_ref().map(|answer| answer.counts_unread(&journal));
         let unread = [journal::unread(&journal), departures.clone()].concat();
-        let lacks_evidence = !departures.is_empty() || counts_unread.unwrap_or(!unread.is_empty());
-        let answer = shown.or_else(|| match lacks_evidence {
-            true => written.map(|answer| answer.without_evidence(&journal)),
-            false => written,
+        let lacks_evidence = unknown.is_some()
+            || !departures.is_empty()
+            || counts_unread.unwrap_or(!unread.is_empty());
+        let answer = shown.or_else(|| match (unknown, lacks_evidence) {
+            (Some(why), _) => {
+                written.map(|answer| answer.without_conclusions(why.to_owned(), &journal))
+            }
+            (None, true) => written.map(|answer| answer.without_evidence(&journal)),
+            (None, false) => written,
         });
-        let environment = match directory.has("environment.json") {
-            true => noted(directory.environment(), &mut problems),
-            false => None,
-        };
+        problems.extend(unknown.map(|why| format!("the answer: {why}")));
+        let environment = noted(directory.environment(), &mut problems);
         let doctor = noted(directory.doctor(), &mut problems).flatten();
         let spec = noted(directory.spec(), &mut problems).unwrap_or_default();
         let spec = String::from_utf8_lossy(&spec).into_owned();

@@ -447,3 +447,22 @@ fn a_trial_of_which_a_file_cannot_be_read_does_not_count_in_the_report() {
     };
     assert!(problem.ends_with("environment.json: a link, not a regular file"), "{problem}");
 }
+
+#[test]
+fn a_page_without_a_spec_shows_no_answer() {
+    let fixture = Fixture::sweep();
+    let answered = words(&page(&fixture));
+    assert!(answered.contains("✓ Answered"), "{answered}");
+    let why = "results/x/spec.yaml:1:1: it is empty";
+    let (page, written) = compose(&fixture.directory, None, None, Some(why)).unwrap();
+    assert_eq!(written.problems, [format!("the answer: {why}")]);
+    assert!(written.lacks_evidence);
+    let words = words(&page);
+    assert!(words.contains(&format!("no trustworthy answer: {why}")), "{words}");
+    assert!(words.contains(&format!("✗ not shown: the answer: {why}")), "{words}");
+    assert!(words.contains("Not known any more") && !words.contains("✓ Answered"), "{words}");
+    // A description of the machine that is gone is named, too.
+    fs::remove_file(fixture.directory.path().join("environment.json")).unwrap();
+    let problems = crate::write(&fixture.directory, None, None).unwrap().problems;
+    assert!(problems[0].ends_with("environment.json: No such file or directory"), "{problems:?}");
+}

@@ -7,11 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use measure::estimate::{self, CONFIDENCE};
+use measure::quantity::grouped;
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::Analysis;
 use crate::at_load::{self, Conclusion};
 use crate::comparison::Comparison;
+use crate::failing;
 use crate::found::{Found, Spread};
 use crate::journal::{self, Entry, Purpose, Status};
 use crate::metric::Metric;
@@ -96,6 +98,11 @@ impl Answer {
     /// Returns the same without what it concluded, for a run whose evidence is not there any more.
     pub fn without_evidence(self, journal: &[Entry]) -> Answer {
         let why = [journal::unread(journal), self.unlike(journal).in_words()].concat().join("; ");
+        self.without_conclusions(why, journal)
+    }
+
+    /// Returns the same with the trials alone, for a run of which nothing can be concluded for this reason.
+    pub fn without_conclusions(self, why: String, journal: &[Entry]) -> Answer {
         Answer {
             verdict: Verdict::NoAnswer,
             summary: format!("no trustworthy answer: {why}"),
@@ -443,10 +450,25 @@ pub struct Capacity {
 }
 
 impl Capacity {
+    /// Returns what it says without the loads that missed the SLO.
+    pub fn found(&self) -> Found {
+        result(Some((self.rate_per_s, self.at_least)), None)
+    }
+
     /// Returns `300/s`, or `at least 300/s`.
     pub fn rate_in_words(&self) -> String {
-        result(Some((self.rate_per_s, self.at_least)), None)
-            .in_words(|rate| self.load_in_words(rate))
+        self.found().in_words(|rate| self.load_in_words(rate))
+    }
+
+    /// Returns what its search knows of it, `at least 43.8/s and at most 68.4/s`, and the loads beside it that missed
+    /// the SLO, as far as this does not name them: a load that missed it is an upper bound, or missed it. Answers of
+    /// earlier versions have no searches.
+    pub fn known_in_words(&self, search: Option<&Search>) -> (String, String) {
+        let known = search.map_or(self.found(), |search| search.found(Metric::Capacity));
+        let is_bound = matches!(known, Found::Bounds { at_most: Some(_), .. });
+        let missed_at_per_s = self.missed_at_per_s.filter(|_| !is_bound);
+        let beside = Capacity { missed_at_per_s, ..self.clone() }.missed_in_words();
+        (known.in_words(|per_s| self.load_in_words(per_s)), beside)
     }
 
     /// Returns a load with its unit: `300/s`, or `300 sessions/s`.
@@ -520,17 +542,48 @@ pub fn failing_strands<'a>(journal: impl IntoIterator<Item = &'a Entry>) -> BTre
     strands.into_iter().filter_map(|(strand, is_failing)| is_failing.then_some(strand)).collect()
 }
 
-/// Returns the habits of the server that make its responses slow beneath its code, each with the number of trials that
-/// show it, and the remedy.
-pub fn transport_in_words<'a>(journal: impl Iterator<Item = &'a Entry>) -> Vec<String> {
-    let trials = journal.filter(|entry| entry.purpose == Purpose::Trial);
+/// Returns the habits of the server that make its figures those of something else, each with the number of trials that
+/// show it, and the remedy; and before each the subject of the line.
+pub fn habits_in_words(journal: &[Entry]) -> Vec<(&'static str, String)> {
+    let in_words = |habit: Habit| Some((habit.about(), habit_in_words(journal, habit)?));
+    let habits = Habit::ALL.into_iter().filter_map(in_words);
+    habits.chain(limiter_in_words(journal).map(|text| ("rate limit", text))).collect()
+}
+
+/// Returns the same of one habit; `None` if no trial shows it.
+pub fn habit_in_words(journal: &[Entry], habit: Habit) -> Option<String> {
+    let trials = journal.iter().filter(|entry| entry.purpose == Purpose::Trial);
     let observed: Vec<_> = trials.filter_map(|entry| entry.observed.as_ref()).collect();
-    let in_words = |habit: Habit| {
-        let shown = observed.iter().filter(|observed| observed.transport.contains(&habit)).count();
-        let (what, remedy) = habit.in_words();
-        (0 < shown).then(|| format!("{what} in {shown} of {} trials: {remedy}", observed.len()))
-    };
-    Habit::ALL.into_iter().filter_map(in_words).collect()
+    let shown = observed.iter().filter(|observed| observed.transport.contains(&habit)).count();
+    let (what, remedy) = habit.in_words();
+    (0 < shown).then(|| format!("{what} in {shown} of {} trials: {remedy}", observed.len()))
+}
+
+/// Returns what a rate limiter means for the bounds that a search found; `None` if none refused a notable share of the
+/// requests of any trial. A limiter that saves up for bursts lets a short trial pass at a rate above its own.
+fn limiter_in_words(journal: &[Entry]) -> Option<String> {
+    let limited = journal.iter().filter_map(|entry| {
+        let observed = entry.observed.as_ref()?;
+        let refused = observed.failing.iter().filter(|failure| failure.is_of_limiter());
+        let refused: u64 = refused.map(|failure| failure.count).sum();
+        let share = refused as f64 / observed.requests.max(1) as f64;
+        failing::is_failing(share).then_some((entry.trial, observed.succeeded_per_s))
+    });
+    let limited: Vec<(u32, Option<f64>)> = limited.collect();
+    let numbers: Vec<u32> = limited.iter().map(|(trial, _)| *trial).collect();
+    // Each of these trials spent what the limiter had saved up, the longest least of it.
+    let least = limited.iter().filter_map(|(_, per_s)| *per_s).reduce(f64::min);
+    let least = least.map_or(String::new(), |per_s| {
+        format!(", and where it did as few as {}/s succeeded", grouped(per_s))
+    });
+    (!limited.is_empty()).then(|| {
+        format!(
+            "a rate limiter refused requests with 429 ({}){least}: a load above its rate that met the SLO may \
+             have lived on what it had saved up in a pause; measure each load for longer (phases.measure.time, \
+             --duration)",
+            trials_in_words(&numbers, MOST_LISTED)
+        )
+    })
 }
 
 /// Returns how many trials were valid, with the numbers of the others: `15 of 18 trials valid; valid, but

@@ -1,6 +1,7 @@
 //! The comparison of two arms: two levels of one experiment, or two results directories.
 
 use measure::comparison::{self, Better, Block};
+use measure::quantity::p_in_words;
 use serde::{Deserialize, Serialize};
 
 use crate::found::Found;
@@ -54,7 +55,7 @@ pub struct Compared {
     #[serde(flatten)]
     pub of: Of,
     pub verdict: Verdict,
-    /// The reason why the figures of an arm are not compared, or why they do not decide.
+    /// The reason why the figures of an arm are not compared, why they do not decide, or why failures do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
     /// The figure of B over that of A: 1.05 is five per cent more. It is the ratio at which the ranks of
@@ -208,8 +209,26 @@ pub struct Question {
     /// The speed of the machine in each trial, in the places of the figures; empty if one is not known.
     pub speeds: Vec<Block>,
     pub interleaved: bool,
-    /// The trials of each arm that have no figure here, since most of their requests failed.
-    pub failing: [usize; 2],
+    /// The valid trials of each arm.
+    pub trials: [Trials; 2],
+}
+
+/// The number of an arm's trials.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Trials {
+    pub all: usize,
+    /// Those that have no figure of the metric, since the service failed: see [`Metric::is_of_working_service`].
+    pub failing: usize,
+}
+
+impl Trials {
+    /// Counts trials, of which each has a figure of a working service or not.
+    pub fn of(are_sound: impl Iterator<Item = bool>) -> Trials {
+        are_sound.fold(Trials::default(), |Trials { all, failing }, is_sound| Trials {
+            all: all + 1,
+            failing: failing + usize::from(!is_sound),
+        })
+    }
 }
 
 impl Question {
@@ -240,8 +259,8 @@ pub fn compare(
     let metrics = metrics.into_iter().zip(levels);
     let metrics: Vec<Compared> = metrics
         .map(|(question, significance)| {
-            let failing = question.failing;
-            of_all(judged(question, significance, margin, differences), failing)
+            let trials = question.trials;
+            of_all(judged(question, significance, margin, differences), trials, significance)
         })
         .collect();
     let shift = |question: Question| {
@@ -321,23 +340,45 @@ fn judged(
     }
 }
 
-/// Returns a comparison that holds for all trials of the arms, also for those whose requests failed: the others
-/// alone are a choice by the result.
-fn of_all(compared: Compared, failing: [usize; 2]) -> Compared {
-    let is_judged = compared.effect.is_some() || compared.effect_bounds.is_some();
+/// Returns a comparison that holds for all trials of the arms, also for those in which the service failed: the others
+/// alone are a choice by the result, and failures are fast. If more of B's fail than chance explains, B is worse,
+/// whatever the figures of the others.
+fn of_all(compared: Compared, trials: [Trials; 2], significance: f64) -> Compared {
+    let [a, b] = trials;
     // What fails in B alone makes it no better.
-    let holds = failing == [0, 0] || compared.verdict == Verdict::Worse && failing[0] == 0;
-    if !is_judged || holds {
+    let holds = compared.verdict == Verdict::Worse && a.failing == 0;
+    if a.failing + b.failing == 0 || holds {
         return compared;
     }
-    let left_out = failing.into_iter().zip(["A", "B"]).filter(|(count, _)| 0 < *count);
-    let left_out: Vec<String> = left_out.map(|(count, arm)| format!("{count} of {arm}")).collect();
-    let text = format!(
-        "most requests failed in {} more, and without those the rest decides nothing: find out why they failed",
-        left_out.join(" and ")
-    );
-    let (verdict, refused) = (Verdict::Undecided, Some(text));
-    Compared { verdict, refused, more_blocks_needed: None, ..compared }
+    let [of_a, of_b] = trials.map(|Trials { all, failing }| format!("{failing} of {all}"));
+    let fails_more = a.failing * b.all < b.failing * a.all;
+    match p_of_failing(trials).filter(|p| fails_more && *p <= significance) {
+        Some(p) => {
+            let text = format!(
+                "too many requests failed in {of_b} trials of B, and in {of_a} of A ({}): a service that fails is \
+                 worse, however fast it fails",
+                p_in_words(p)
+            );
+            let (verdict, refused) = (Verdict::Worse, Some(text));
+            Compared { verdict, refused, more_blocks_needed: Some(0), ..compared }
+        }
+        None => {
+            let text = format!(
+                "too many requests failed in {of_a} trials of A and {of_b} of B: figures of failures are not those of \
+                 the service, and the others alone decide nothing; find out why they failed, or compare the goodput"
+            );
+            let (verdict, refused) = (Verdict::Undecided, Some(text));
+            Compared { verdict, refused, more_blocks_needed: None, ..compared }
+        }
+    }
+}
+
+/// Returns the probability that the trials that fail lie as unevenly on both arms, if both were equal: by the test of
+/// every comparison, of two figures.
+fn p_of_failing(trials: [Trials; 2]) -> Option<f64> {
+    let figures = |Trials { all, failing }| [vec![2.0; failing], vec![1.0; all - failing]].concat();
+    let [a, b] = trials.map(figures);
+    comparison::p_value(&[Block { a, b }])
 }
 
 /// Returns the significance at which each of several questions is judged that are asked together: the smallest

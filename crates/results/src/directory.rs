@@ -81,7 +81,9 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path.display(), self.problem)
+        // The problem may quote what somebody wrote into the file.
+        let problem = regular::one_line(&self.problem);
+        write!(f, "{}: {problem}", regular::shown(&self.path))
     }
 }
 
@@ -225,6 +227,28 @@ impl Directory {
     /// The path of the directory itself, as long as this is open, whatever is done to the folders above it.
     pub fn inside(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.root.as_raw_fd()))
+    }
+
+    /// Returns the directory by the path that it has now, for reading and for its report: somebody may have moved it.
+    pub fn at_its_place(&self) -> Result<Directory, Error> {
+        let path = self.place().ok_or_else(|| self.removed())?;
+        Ok(Directory { path, journal: None, ..self.clone() })
+    }
+
+    /// Returns the path of the directory itself: that by which it was named, if it is still there. `None` if it was
+    /// removed.
+    fn place(&self) -> Option<PathBuf> {
+        let identity = |found: fs::Metadata| (found.dev(), found.ino());
+        let own = self.root.metadata().map(identity).ok()?;
+        let is_here = |path: &PathBuf| fs::metadata(path).is_ok_and(|found| identity(found) == own);
+        let named = Some(self.path.clone()).filter(is_here);
+        named.or_else(|| fs::read_link(self.inside()).ok().filter(is_here))
+    }
+
+    fn removed(&self) -> Error {
+        let problem = "this folder was removed, and all that was measured into it is lost; run it again, and leave \
+                       the folder alone until the run has ended";
+        self.error("", problem)
     }
 
     fn at(path: &Path, version: u32) -> Result<Directory, Error> {
@@ -502,11 +526,14 @@ impl Directory {
     }
 
     fn failed(&self, name: &str, error: &io::Error) -> Error {
+        if error.kind() == io::ErrorKind::NotFound && self.place().is_none() {
+            return self.removed();
+        }
         let text = regular::plain(error);
         match regular::remedy(error) {
             Some(remedy) => {
                 let resume = shell::resume(&self.path.display().to_string(), &[]);
-                let journal = fs::metadata(self.path.join("journal.jsonl"));
+                let journal = fs::metadata(self.inside().join("journal.jsonl"));
                 let problem = match journal.is_ok_and(|journal| 0 < journal.len()) {
                     true => format!(
                         "{text}; the finished trials are safe: {remedy}, and go on with `{resume}`"

@@ -21,10 +21,11 @@
 //!   stays missed only if failures miss it.
 //! - An open loop that completed less than it offered while its generator worked all the time is judged in the same
 //!   way: it read the responses late, and nobody knows what the system would have completed.
-//! - Most requests were answered wrongly: so they were, however slow anything was. A timeout or a reset is no
-//!   answer, and may come from a disturbance; so may refusals (429, 503), unless nothing was answered well.
-//! - So many requests were answered wrongly that an objective on failures is missed by them alone. Those that a
-//!   slowed server may answer so (5xx, 408, 429) do not count here.
+//! - Failures come before noise. The target refused connections, or answered so many requests wrongly that an
+//!   objective is missed by them alone, or without objectives that the service fails: no late generator does that.
+//!   A timeout or a reset is no answer, and may come from a disturbance. If the machine was disturbed, so may what a
+//!   slowed server answers (5xx, 408, 429); of most requests only refusals (429, 503) may, unless nothing was answered
+//!   well.
 //! - An SLO that only unfinished requests miss is open, however well the generator did.
 //! - The figures of a slowed trial are bounds; they are in no average and no comparison.
 
@@ -133,16 +134,27 @@ pub fn of_load(
         }
     });
     let asks_for_verdict = !matches!(question, Question::Figures | Question::LowerBound);
-    if asks_for_verdict && outcome.is_some_and(|outcome| outcome.rests_on_unfinished(&load.total)) {
+    // No wait brings an answer of a target that is not there any more.
+    let may_be_answered = !failing::is_gone(load);
+    if asks_for_verdict
+        && may_be_answered
+        && outcome.is_some_and(|outcome| outcome.rests_on_unfinished(&load.total))
+    {
         let text = "only unfinished requests miss the SLO, and these may still be answered: wait longer for them \
                     (phases.drain, --drain)";
         return (Evidence::Nothing, Some(text.to_owned()));
     }
     let evidence = of(fitness, verdict, load.saturated == Some(false), question);
     let objectives = outcome.map_or(&[][..], |outcome| &outcome.objectives);
-    let may_be_slowed = !matches!(fitness, Fitness::LateByItself | Fitness::Busy);
+    // A generator that is late alone makes no server slow enough to refuse requests.
+    let may_be_slowed = !load.validity.is_refused_only_by(&[GateName::Late, GateName::Busy]);
     if evidence == Evidence::Nothing && failing::is_certain(load, objectives, may_be_slowed) {
-        let text = "the failures decide: neither lateness nor a disturbance makes a response wrong";
+        let text = match failing::is_gone(load) {
+            true => GONE,
+            false => {
+                "the failures decide: neither lateness nor a disturbance makes a response wrong"
+            }
+        };
         return (Evidence::Answer, Some(text.to_owned()));
     }
     let text = match (evidence, fitness, verdict) {
@@ -176,6 +188,10 @@ pub fn of_load(
     };
     (evidence, text.map(str::to_owned))
 }
+
+/// The words for a target that was not there.
+const GONE: &str =
+    "the target decides: neither lateness nor a disturbance makes it refuse connections";
 
 /// The outcomes of failed requests that a punctual generator might have avoided.
 const MAY_BE_LATE: [&str; 2] = ["timeout", "dropped"];
@@ -246,7 +262,16 @@ impl Load {
     /// that on its SLO, or without one that on its figures.
     pub fn evidence(&self) -> (Evidence, Option<String>) {
         let question = if self.slo.is_some() { Question::Verdict } else { Question::Figures };
-        of_load(self, self.slo.as_ref(), question)
+        let objectives = self.slo.as_ref().map_or(&[][..], |slo| &slo.objectives);
+        match of_load(self, self.slo.as_ref(), question) {
+            // Of a closed loop this is the answer, although its figures are those of the rest.
+            (Evidence::Nothing, _)
+                if failing::is_gone(self) && failing::is_no(self, objectives) =>
+            {
+                (Evidence::Answer, Some(GONE.to_owned()))
+            }
+            found => found,
+        }
     }
 
     /// Returns the reason for which a load that is not valid still has an answer, yes or no; `None` if it is valid or

@@ -4,17 +4,18 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use measure::Share;
 use measure::quantity::{counted, requests};
 
 use crate::failure::{Failure, STATUS};
-use crate::load::{Counts, Group, Load, Part, UNFINISHED};
+use crate::load::{Counts, Group, Load, Pacing, Part, UNFINISHED};
 use crate::slo::{Judged, Slo};
 use crate::times::Times;
 
 #[cfg(test)]
 mod tests;
 
-/// The share of successes under which a load fails, unless an objective on failures declares another share.
+/// The share of successes under which a load with objectives fails, unless one on failures declares another share.
 const SUCCESSES: f64 = 0.5;
 /// The share of failures above which a system fell short, however fast it failed the requests.
 const NOTICED: f64 = 0.03;
@@ -194,7 +195,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    fn of(counts: &Counts) -> Tally {
+    pub fn of(counts: &Counts) -> Tally {
         let Counts { intended: requests, failed, unfinished, .. } = *counts;
         Tally { requests, failed, unfinished }
     }
@@ -278,13 +279,36 @@ pub fn of_load_in_words(load: &Load) -> Option<String> {
     Tally::of(&load.total.counts).in_words(&of(load))
 }
 
-/// Returns true if fewer requests succeeded than a load must have: then the answer is no. An objective on
-/// failures declares another share, and decides instead.
+/// Returns true if fewer requests succeeded than a load must have: then the answer is no. That is a service that
+/// fails, unless objectives ask for something else; they allow half of the requests to fail, or the share that an
+/// objective on failures declares.
 pub fn is_missed(load: &Load, objectives: &[Judged]) -> bool {
     match declared(objectives) {
         Some(is_met) => !is_met,
-        None => Tally::of(&load.total.counts).is_mostly_failing(),
+        None if objectives.is_empty() => is_noticed(load),
+        None => is_mostly(load),
     }
+}
+
+/// Returns true if most of the requests that ended failed, or if none succeeded.
+pub fn is_mostly(load: &Load) -> bool {
+    Tally::of(&load.total.counts).is_mostly_failing()
+}
+
+/// Returns true if the target was not there for a part of the load, and requests failed or had no response for that.
+/// A closed loop asks for nothing meanwhile, so few of its requests fail.
+pub fn is_gone(load: &Load) -> bool {
+    let Tally { requests, failed, unfinished } = Tally::of(&load.total.counts);
+    let lost = failed + unfinished;
+    let is_felt = match load.pacing {
+        Pacing::Open { .. } => is_failing(lost as f64 / requests.max(1) as f64),
+        Pacing::Closed { .. } => 0 < lost,
+    };
+    refused_share(load).is_some() && is_felt
+}
+
+fn refused_share(load: &Load) -> Option<f64> {
+    load.connections.as_ref()?.refused_share
 }
 
 /// Returns true if all objectives on failures are met; `None` if there are none.
@@ -299,50 +323,79 @@ pub fn declared(objectives: &[Judged]) -> Option<bool> {
 pub fn missed_in_words(load: &Load, objectives: &[Judged]) -> Option<String> {
     let Counts { ok, intended, .. } = load.total.counts;
     let declares = |judged: &Judged| matches!(judged.slo, Slo::Failures { .. });
-    (!objectives.iter().any(declares) && is_missed(load, objectives)).then(|| {
-        // Only a share that the same load would keep.
-        let percent = (100.0 * (1.0 - ok as f64 / intended as f64)).ceil();
-        let allows = match percent < 100.0 {
-            true => format!(", or allow so many by --slo 'failures<={percent}%'"),
-            false => String::new(),
-        };
-        format!(
-            "{} of {} succeeded, fewer than half; see what was asked and what the service \
-             answers{allows}",
-            counted(ok),
-            requests(intended)
-        )
-    })
+    let succeeded = format!("{} of {} succeeded", counted(ok), requests(intended));
+    match refused_share(load).filter(|_| is_gone(load)) {
+        _ if objectives.iter().any(declares) => None,
+        Some(share) if is_no(load, objectives) => Some(format!(
+            "the target took no connections for {:.0} % of the time, and {succeeded}; see why it ended",
+            100.0 * share
+        )),
+        _ if !is_missed(load, objectives) => None,
+        _ => {
+            // Only a share that the same load would keep.
+            let percent = (100.0 * (1.0 - ok as f64 / intended as f64)).ceil();
+            let allows = match percent < 100.0 {
+                true => format!(", or allow so many by --slo 'failures<={percent}%'"),
+                false => String::new(),
+            };
+            let why = match is_mostly(load) {
+                true => "fewer than half".to_owned(),
+                false => format!("and more than {} failed", Share(NOTICED)),
+            };
+            Some(format!(
+                "{succeeded}, {why}; see what was asked and what the service answers{allows}"
+            ))
+        }
+    }
 }
 
-/// Returns true if the service answered most requests wrongly, or all that it answered, or so many that an
-/// objective on failures is missed by them alone, and this is not what the objectives allow. It stands however late
-/// the generator was, and if the system may have been slowed, without the requests that it may have answered so
-/// for that.
+/// Returns true if the answer of a load is no, if it has one.
+pub(crate) fn is_no(load: &Load, objectives: &[Judged]) -> bool {
+    is_missed(load, objectives) || objectives.iter().any(|judged| !judged.met)
+}
+
+/// Returns true if the answer of a load is no, and stands however late the generator was:
+///
+/// - the target refused connections;
+/// - or so many requests were answered wrongly that an objective is missed by them alone, or without objectives that
+///   the service fails;
+/// - or most requests were, or all that were answered, and the objectives do not allow that.
+///
+/// If the system may have been slowed, this is without the requests that it may have answered so for that.
 pub fn is_certain(load: &Load, objectives: &[Judged], may_be_slowed: bool) -> bool {
     let tally = Tally::of(&load.total.counts);
     let failures = of(load);
     let count = |stands: &dyn Fn(&&Failure) -> bool| -> u64 {
         failures.iter().filter(stands).map(|failure| failure.count).sum()
     };
-    let wrong = count(&|it| it.is_wrong_response() && !(may_be_slowed && it.is_refusal()));
-    let wrong_at_any_speed = count(&|it| {
+    let is_wrong_at_any_speed = |it: &Failure| {
         it.is_wrong_response() && !(may_be_slowed && (it.is_refusal() || it.may_be_of_slowness()))
-    });
-    let mut declared =
-        objectives.iter().filter(|judged| matches!(judged.slo, Slo::Failures { .. }));
-    let miss = |judged: &Judged| judged.slo.is_missed_by(wrong_at_any_speed, tally.requests);
+    };
+    let wrong = count(&|it| it.is_wrong_response() && !(may_be_slowed && it.is_refusal()));
+    let wrong_at_any_speed = count(&|it| is_wrong_at_any_speed(it));
+    let miss = |judged: &Judged| {
+        let label = judged.slo.label();
+        let is_own = |it: &Failure| label.is_none() || it.label.as_deref() == label;
+        let over = count(&|it| is_own(it) && is_wrong_at_any_speed(it));
+        !judged.met && judged.slo.is_missed_by(over, judged.of)
+    };
     // Requests that did not end may have been slowed.
     let are_most = |count: u64| (1.0 - SUCCESSES) * (tally.requests as f64) < count as f64;
-    let is_known = are_most(wrong)
-        || tally.is_all_wrong(&failures) && are_most(tally.failed)
-        || declared.any(miss);
-    is_missed(load, objectives) && is_known
+    let are_noticed = objectives.is_empty()
+        && is_failing(wrong_at_any_speed as f64 / tally.requests.max(1) as f64);
+    let is_known =
+        are_most(wrong) || tally.is_all_wrong(&failures) && are_most(tally.failed) || are_noticed;
+    // The figures of a closed loop are those of the rest.
+    let is_open = matches!(load.pacing, Pacing::Open { .. });
+    is_open && is_gone(load) && is_no(load, objectives)
+        || is_missed(load, objectives) && is_known
+        || objectives.iter().any(miss)
 }
 
-/// Returns true if so many requests failed that the figures are not those of a working service.
+/// Returns true if so many requests failed that the figures are not those of a working service, or if it was not
+/// there.
 pub fn is_noticed(load: &Load) -> bool {
-    Tally::of(&load.total.counts).is_failing()
+    Tally::of(&load.total.counts).is_failing() || is_gone(load)
 }
 
 /// Returns true if most requests had no response when the load ended.

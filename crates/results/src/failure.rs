@@ -6,8 +6,10 @@ use serde::{Deserialize, Serialize};
 const WRONG: [&str; 4] = [STATUS, "check", "capture", "malformed"];
 /// The outcome of requests whose response has a status of failure.
 pub(crate) const STATUS: &str = "status";
+/// The status with which a rate limiter refuses requests (RFC 6585, 4).
+const LIMITED: &str = "429";
 /// The statuses with which a service refuses a load that is too high for it.
-const REFUSALS: [&str; 2] = ["429", "503"];
+const REFUSALS: [&str; 2] = [LIMITED, "503"];
 
 /// Requests of one label, path or target that failed for the same reason.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -38,6 +40,10 @@ impl Failure {
     /// Returns true if the service refused these requests, which it may not do at a lower load.
     pub(crate) fn is_refusal(&self) -> bool {
         self.outcome == STATUS && self.reason.as_deref().is_none_or(|it| REFUSALS.contains(&it))
+    }
+
+    pub(crate) fn is_of_limiter(&self) -> bool {
+        self.outcome == STATUS && self.reason.as_deref() == Some(LIMITED)
     }
 
     /// Returns true if a server that is slowed may answer so: something that it waits for (5xx) or the request

@@ -60,6 +60,9 @@ pub struct Facts {
     /// lower bounds. They are no failures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfinished: Option<u64>,
+    /// The checks that a script made of the answers. They are no requests: one answer may have several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checks: Option<Checks>,
     /// True if the failures are within the share that the load declared as an objective; absent if it declared
     /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,6 +90,20 @@ pub struct Facts {
     pub step_ns: Option<u64>,
 }
 
+/// The checks of a load.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Checks {
+    pub made: u64,
+    pub failed: u64,
+}
+
+impl Checks {
+    /// Returns the checks by their end, as of requests.
+    pub fn tally(self) -> Tally {
+        Tally { requests: self.made, failed: self.failed, unfinished: 0 }
+    }
+}
+
 /// The requests with one label, as in [`Facts`].
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct OfLabel {
@@ -99,10 +116,11 @@ pub struct OfLabel {
 }
 
 impl OfLabel {
-    /// Returns true if fewer than half of the requests succeeded.
-    pub fn is_mostly_failing(&self) -> bool {
-        let counts = self.failed.zip(self.requests);
-        counts.is_some_and(|(failed, requests)| requests < failed.saturating_mul(2))
+    /// Returns true if so many of the requests failed that the figures are not those of a working service.
+    pub fn is_failing(&self) -> bool {
+        let counts = self.requests.zip(self.failed);
+        let tally = counts.map(|(requests, failed)| Tally { requests, failed, unfinished: 0 });
+        tally.is_some_and(Tally::is_failing)
     }
 }
 
@@ -251,14 +269,24 @@ impl Facts {
         Some(Tally { requests, failed, unfinished: self.unfinished.unwrap_or(0) })
     }
 
-    /// Returns true if so many requests failed that the figures are not those of a working service.
+    /// Returns true if so many requests or checks failed that the figures are not those of a working service.
     pub fn is_failing(&self) -> bool {
-        self.is_mostly_failing() || self.tally().is_some_and(Tally::is_failing)
+        self.is_mostly_failing()
+            || [self.tally(), self.checks.map(Checks::tally)]
+                .into_iter()
+                .flatten()
+                .any(Tally::is_failing)
+    }
+
+    /// Returns true if fewer requests succeeded than a load must have, or fewer than half of the checks.
+    pub fn is_mostly_failing(&self) -> bool {
+        self.are_requests_mostly_failing()
+            || self.checks.is_some_and(|checks| checks.tally().is_mostly_failing())
     }
 
     /// Returns true if fewer requests succeeded than a load must have: half of them, unless it declared a share of
     /// failures.
-    pub fn is_mostly_failing(&self) -> bool {
+    pub fn are_requests_mostly_failing(&self) -> bool {
         match self.failures_met {
             Some(is_met) => !is_met,
             None => self.tally().is_some_and(Tally::is_mostly_failing),

@@ -271,6 +271,13 @@ pub struct OfLabel {
 }
 
 impl OfLabel {
+    /// Returns true if so many of these requests failed that the figures are not those of a working service.
+    pub fn is_failing(&self) -> bool {
+        // A request without an answer failed, and is not completed.
+        let requests = self.completed.max(self.failed);
+        Tally { requests, failed: self.failed, unfinished: 0 }.is_failing()
+    }
+
     /// Returns the figures by label of a load.
     pub fn all(load: &Load) -> Vec<OfLabel> {
         let labels = load.labels.iter().map(|(label, group)| {
@@ -443,6 +450,16 @@ impl Observed {
     /// Returns true if most of the requests failed: then the figures are those of the failures.
     pub fn is_mostly_failing(&self) -> bool {
         self.knows_failures() && self.tally().is_mostly_failing()
+    }
+
+    /// Returns true if the figures are those of a working service: not too many requests failed, neither by themselves
+    /// nor for an objective on failures.
+    pub fn shows_working_service(&self, slos: &[slo::Slo]) -> bool {
+        let Tally { requests, failed, .. } = self.tally();
+        let misses = |slo: &slo::Slo| {
+            matches!(slo, slo::Slo::Failures { .. }) && slo.is_missed_by(failed, requests)
+        };
+        !self.knows_failures() || !self.is_failing() && !slos.iter().any(misses)
     }
 
     /// Returns true if the system did not keep up with its load. What fails most requests completes little at any

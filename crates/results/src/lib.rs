@@ -46,6 +46,7 @@ pub mod slo;
 pub mod speed;
 pub mod times;
 pub mod transport;
+pub mod trust;
 pub mod verdict;
 
 mod version1;

@@ -273,13 +273,24 @@ pub enum Pacing {
     Closed { think_ns: u64 },
 }
 
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Connections {
     pub asked: u64,
     pub reached: u64,
     /// The time that it took to open them, before the load began. Absent on virtual time.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub opening_s: Option<f64>,
+    /// Those that the generator closed because the target sent bytes on them that belong to no request; absent if
+    /// there were none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub unasked: Option<u64>,
+    /// The share of the measurement in which the target refused them; absent if that was a twentieth or less.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub refused_share: Option<f64>,
+    /// The times that the target closed one after a single response without announcing it; absent if it does not do so
+    /// with each response.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub closed_silently: Option<u64>,
 }
 
 /// Points in time as nanoseconds of CLOCK_MONOTONIC.

@@ -282,6 +282,9 @@ fn add(whole: &mut Load, part: Load) -> Result<(), String> {
             asked: one.asked + other.asked,
             reached: one.reached + other.reached,
             opening_s: most(one.opening_s, other.opening_s),
+            unasked: sum(one.unasked, other.unasked),
+            refused_share: refused_share(&one, &other),
+            closed_silently: sum(one.closed_silently, other.closed_silently),
         }),
         _ => None,
     };
@@ -544,6 +547,13 @@ fn keep_if_same(whole: &mut Option<String>, part: Option<String>) {
 /// Returns the sum of two counts, of which one may have nothing to count.
 fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     one.into_iter().chain(other).reduce(|one, other| one + other)
+}
+
+/// Returns the share of the time in which the connections of both were refused.
+fn refused_share(one: &Connections, other: &Connections) -> Option<f64> {
+    let refused = |of: &Connections| of.refused_share.unwrap_or(0.0) * of.asked as f64;
+    one.refused_share.or(other.refused_share)?;
+    Some((refused(one) + refused(other)) / (one.asked + other.asked) as f64)
 }
 
 /// Returns the larger of two figures; unknown if one of them is.

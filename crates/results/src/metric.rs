@@ -117,6 +117,12 @@ impl Metric {
         matches!(self, Metric::Capacity | Metric::MaximumThroughput)
     }
 
+    /// Returns true if only a working service has this figure: one that fails is fast, and completes requests, too.
+    /// The goodput counts the successes alone, and a search looks at failures itself.
+    pub fn is_of_working_service(self) -> bool {
+        self != Metric::Goodput && !self.is_of_search()
+    }
+
     /// Returns true if only a load with a receiver of its events has this figure.
     pub fn is_of_delivery(self) -> bool {
         match self {

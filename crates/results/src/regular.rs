@@ -125,6 +125,24 @@ pub fn plain(error: &io::Error) -> String {
     text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
 
+/// Returns the name of a file for a message. Whoever named it may have put the end of a line into it, and behind it a
+/// line that looks like one of ours.
+pub fn shown(path: &Path) -> String {
+    one_line(&path.display().to_string())
+}
+
+/// Returns a text of somebody else as one line: control characters are written out, as `\u000a`.
+pub fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_control() {
+            true => line += &format!("\\u{:04x}", u32::from(c)),
+            false => line.push(c),
+        }
+    }
+    line
+}
+
 /// Returns what helps against an error in writing, if that is known.
 pub fn remedy(error: &io::Error) -> Option<&'static str> {
     Some(match error.kind() {

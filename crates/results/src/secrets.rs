@@ -2,6 +2,7 @@
 //! a request is sent or a program is started. No value is ever written to a results directory, a
 //! document or a message.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -22,8 +23,9 @@ pub const REDACTED: &str = "redacted.";
 const HIDDEN: &str = "(redacted)";
 /// The header fields whose values are secrets; others are known by their words.
 const FIELDS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "set-cookie"];
-/// The words in the names of header fields and of parameters whose values are secrets.
-const WORDS: [&str; 20] = [
+/// The words in the names whose values are secrets, wherever the name is: of a header field, of a parameter of a URL,
+/// of a field of a body.
+const WORDS: [&str; 25] = [
     "token",
     "secret",
     "password",
@@ -37,14 +39,24 @@ const WORDS: [&str; 20] = [
     "authkey",
     "accesskey",
     "privatekey",
+    "subscriptionkey",
+    "sessionkey",
+    "codeverifier",
     "credential",
     "jwt",
+    "csrf",
+    "xsrf",
     "sig",
     "signature",
     "sessionid",
     "jsessionid",
     "phpsessid",
 ];
+/// The words that make a name one of a secret as its last word: a `user_session` is one, a `session_count` is not.
+const LAST_WORDS: [&str; 7] = ["pass", "pw", "pin", "cvc", "cvv", "session", "sid"];
+/// The names that are those of secrets in a URL alone: the usual one of an API key, and the code of OAuth. Elsewhere
+/// they are mostly data.
+const IN_URLS: [&str; 2] = ["key", "code"];
 /// The first words of credentials that are not secret themselves: the usual of IANA's registry of authentication
 /// schemes, and what services use beside it.
 const SCHEMES: [&str; 9] = [
@@ -325,6 +337,16 @@ pub fn references(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices("${").filter_map(|(at, _)| name_at(&text[at..]))
 }
 
+/// Returns the first name in a text that stands there as that of a variable, and is not one of a reference: `TOKEN` of
+/// `${TOKEN}`. Where nothing replaces it, it would be sent as it is written.
+pub fn unknown_in(text: &str) -> Option<&str> {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let begins = |c: char| c.is_ascii_alphabetic() || c == '_';
+    let names = text.split("${").skip(1).filter_map(|behind| Some(behind.split_once('}')?.0));
+    let mut names = names.filter(|name| name.starts_with(begins) && name.chars().all(is_of_name));
+    names.find(|name| !is_reference(name))
+}
+
 /// Returns the name of the reference that a text begins with.
 fn name_at(text: &str) -> Option<&str> {
     let (name, _) = text.strip_prefix("${")?.split_once('}')?;
@@ -343,27 +365,24 @@ pub fn is_reference(name: &str) -> bool {
         || name.strip_prefix(REDACTED).is_some_and(is_number)
 }
 
-/// Returns true for the name of a header field whose value is a secret.
+/// Returns true for the name of a header field, or of a field of a body, whose value is a secret: one with a word such
+/// as `token`, also at its end (`csrftoken`), or two such as `api_key`; with the word `auth`, or `session` as the last.
 pub fn is_secret_field(name: &str) -> bool {
-    FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name)) || is_of_secret(name)
-}
-
-/// Returns true for the name of a parameter whose value is a secret. Passwords are not: those of forms are mostly data
-/// of a test.
-fn is_secret_parameter(name: &str) -> bool {
-    let is_of_password = |word: String| word.contains("pass") || word.ends_with("pwd");
-    is_of_secret(name) && !words_of(name).into_iter().any(is_of_password)
-}
-
-/// Returns true for a name with a word such as `token`, also at its end (`csrftoken`), or two such as `api_key`; or the
-/// word `auth`.
-fn is_of_secret(name: &str) -> bool {
     let words = words_of(name);
     let pairs = words.windows(2).map(|pair| pair.concat());
     // Short ones end other words, too.
     let ends = |word: &str| WORDS.iter().any(|end| 5 <= end.len() && word.ends_with(end));
     let one = |word: &String| word == "auth" || WORDS.contains(&word.as_str()) || ends(word);
-    words.iter().any(one) || pairs.into_iter().any(|pair| WORDS.contains(&pair.as_str()))
+    FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name))
+        || words.iter().any(one)
+        // An option of a program, such as `--pin: …` in a message, is not a field.
+        || !name.starts_with('-') && words.last().is_some_and(|last| LAST_WORDS.contains(&last.as_str()))
+        || pairs.into_iter().any(|pair| WORDS.contains(&pair.as_str()))
+}
+
+/// Returns true for the name of a parameter of a URL whose value is a secret.
+pub fn is_secret_parameter(name: &str) -> bool {
+    is_secret_field(name) || IN_URLS.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
 /// Returns the words of a name such as `access_token`, `Access-Token` or `accessToken`, in small letters.
@@ -381,25 +400,44 @@ fn words_of(name: &str) -> Vec<String> {
     words
 }
 
-/// Returns a value, if all of its characters stand for themselves in a URL.
-fn plain(value: &str) -> &str {
+/// A secret as it is found in a text: its length there, and its value.
+type Found<'a> = (usize, Cow<'a, str>);
+
+/// Finds a value whose characters stand for themselves in a URL, and so anywhere.
+fn plain(value: &str) -> Found<'_> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
-    if value.chars().all(is_plain) { value } else { "" }
+    if value.chars().all(is_plain) { (value.len(), Cow::Borrowed(value)) } else { (0, "".into()) }
 }
 
-/// Returns the beginning of a text that may be a value, also a percent-encoded one or one in base 64. In a message a
+/// Finds a value of a URL, where it may be percent-encoded, as it is put there again. A `+` is itself for some services
+/// and a blank for others, and braces are those of placeholders.
+fn in_url(value: &str) -> Found<'_> {
+    if value.contains(['+', '{', '}']) { (0, "".into()) } else { decoded(value) }
+}
+
+/// Finds a value that is percent-encoded.
+fn decoded(value: &str) -> Found<'_> {
+    (value.len(), String::from_utf8(unescaped(value)).map_or(Cow::Borrowed(value), Cow::Owned))
+}
+
+fn as_written(value: &str) -> Found<'_> {
+    (value.len(), Cow::Borrowed(value))
+}
+
+/// Finds the beginning of a text that may be a value, also a percent-encoded one or one in base 64. In a message a
 /// URL stands between other characters: `http://h/?token=…: no address`.
-fn in_message(text: &str) -> &str {
-    let is_of_value = |c: char| c.is_ascii_alphanumeric() || "-._~%+/=".contains(c);
-    &text[..text.find(|c| !is_of_value(c)).unwrap_or(text.len())]
+fn in_message(text: &str) -> Found<'_> {
+    let is_of_value = |c: char| c.is_ascii_alphanumeric() || "-._~%+/=!*@".contains(c);
+    let length = text.find(|c| !is_of_value(c)).unwrap_or(text.len());
+    (length, Cow::Borrowed(&text[..length]))
 }
 
-/// Returns a text with `kept` in place of the secret parameters in it, such as `?api_key=…`, as far as they are a
-/// `value`.
+/// Returns a text with `kept` in place of the secret parameters in it, such as `?api_key=…`, as far as `find` finds
+/// their values; `kept` gets the name, too.
 fn parameters_kept(
     text: &str,
-    value: fn(&str) -> &str,
-    kept: &mut dyn FnMut(&str) -> String,
+    find: fn(&str) -> Found<'_>,
+    kept: &mut dyn FnMut(&str, &str) -> String,
 ) -> String {
     let mut result = String::new();
     let mut rest = text;
@@ -411,10 +449,10 @@ fn parameters_kept(
         let parameter = &behind[..behind.find(ends).unwrap_or(behind.len())];
         let Some((name, written)) = parameter.split_once('=') else { continue };
         let is_secret = is_secret_parameter(name);
-        let value = value(written);
-        if is_secret && LEAST_CHARACTERS <= value.len() {
-            result += &format!("{name}={}", kept(value));
-            rest = &behind[name.len() + "=".len() + value.len()..];
+        let (length, value) = find(written);
+        if is_secret && LEAST_CHARACTERS <= value.chars().count() {
+            result += &format!("{name}={}", kept(name, &value));
+            rest = &behind[name.len() + "=".len() + length..];
         }
     }
     result + rest
@@ -445,13 +483,35 @@ pub fn field_kept(name: &str, value: &str, kept: &mut dyn FnMut(&str) -> String)
     }
 }
 
+/// Names the part of a header field that is a secret, as `field_kept` takes it out. Whoever sets its variable must not
+/// repeat what stands before it.
+pub fn part_of_field(name: &str, value: &str, secret: &str) -> String {
+    let before = value.split(secret).next().unwrap_or_default();
+    match before.rsplit(';').next().unwrap_or_default().trim_start() {
+        "" => format!("the header field {name}"),
+        before => format!("what follows `{before}` in the header field {name}"),
+    }
+}
+
 /// Returns a text with `kept` in place of the password of each URL in it, and of secret parameters. Of parameters
 /// only those that are the same when a value takes the place of its reference again.
 pub fn passwords_kept(text: &str, kept: &mut dyn FnMut(&str) -> String) -> String {
-    passwords_of_urls_kept(&parameters_kept(text, plain, kept), kept)
+    let text = parameters_kept(text, plain, &mut |_, value| kept(value));
+    passwords_of_urls_kept(&text, as_written, kept)
 }
 
-fn passwords_of_urls_kept(text: &str, kept: &mut dyn FnMut(&str) -> String) -> String {
+/// Returns a URL, or a path with its query, with `kept` in place of its password and its secret parameters, whose names
+/// it gets. Each value is the one that `reveal_in_url` puts there again: without percent-encoding.
+pub fn url_kept(url: &str, kept: &mut dyn FnMut(Option<&str>, &str) -> String) -> String {
+    let url = parameters_kept(url, in_url, &mut |name, value| kept(Some(name), value));
+    passwords_of_urls_kept(&url, decoded, &mut |value| kept(None, value))
+}
+
+fn passwords_of_urls_kept(
+    text: &str,
+    find: fn(&str) -> Found<'_>,
+    kept: &mut dyn FnMut(&str) -> String,
+) -> String {
     let mut result = String::new();
     let mut rest = text;
     while let Some((before, behind)) = rest.split_once("://") {
@@ -469,7 +529,7 @@ fn passwords_of_urls_kept(text: &str, kept: &mut dyn FnMut(&str) -> String) -> S
         let mut kept = |part: &str| match part {
             "" | HIDDEN => part.to_owned(),
             _ if part.contains("${") => part.to_owned(),
-            _ => kept(part),
+            _ => kept(&find(part).1),
         };
         result += &match authority.rsplit_once('@') {
             None => authority.to_owned(),
@@ -516,8 +576,8 @@ pub fn without_plain_in_line(line: &str) -> String {
 
 fn without_fields(text: &str, behind_names: &[char]) -> String {
     let mut hidden = |_: &str| HIDDEN.to_owned();
-    let text = parameters_kept(text, in_message, &mut hidden);
-    let text = passwords_of_urls_kept(&text, &mut hidden);
+    let text = parameters_kept(text, in_message, &mut |_, value| hidden(value));
+    let text = passwords_of_urls_kept(&text, as_written, &mut hidden);
     let lower = text.to_ascii_lowercase();
     let mut result = String::new();
     let mut done = 0;
@@ -540,7 +600,7 @@ fn without_credentials(text: &str) -> String {
     places.sort_unstable();
     for (at, scheme) in places {
         let begin = at + scheme.len();
-        let value = in_message(&text[begin..]);
+        let (_, value) = in_message(&text[begin..]);
         let is_secret = match scheme {
             "basic " => {
                 let usual = value.trim_end_matches('=').replace('-', "+").replace('_', "/");

@@ -1,5 +1,5 @@
-//! The traces that the transport beneath the requests leaves in what a load recorded: two habits of servers that
-//! look like slow code, and are a setting.
+//! Habits of servers that a load shows, which make its figures those of something else than was asked for. Three are of
+//! the transport beneath the requests: they look like slow code, and are a setting.
 //!
 //! - **The delayed acknowledgement.** A server writes the head of a response, and then its body. Nagle's algorithm
 //!   (RFC 896) keeps the second segment until the first is acknowledged, and a client that has nothing to send delays
@@ -8,6 +8,11 @@
 //!   reason has times between, or late first bytes.
 //! - **A connection for each request.** A server that speaks HTTP/1.0, or answers `Connection: close`, ends the
 //!   connection with each response.
+//! - **A silent close.** It ends the connection with each response and does not announce it, so that requests which
+//!   are sent before the close arrives are lost.
+//! - **Redirects.** Most responses say where the answer is, and are none.
+
+use std::collections::BTreeMap;
 
 use measure::quantity::{counted, requests};
 use measure::{Histogram, Nanos};
@@ -37,6 +42,10 @@ const MOST_LABELS: usize = 3;
 /// The smallest number of connections that the target ended, and the smallest share of the responses.
 const FEWEST_ENDED: u64 = 20;
 const MOST_RESPONSES: f64 = 0.9;
+/// The outcomes of failed requests that had a response.
+const BAD_ANSWERS: [&str; 3] = ["status", "check", "capture"];
+/// The statuses that say where the answer is (RFC 9110, 15.4).
+const REDIRECTS: [&str; 5] = ["301", "302", "303", "307", "308"];
 
 /// A habit of a server.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
@@ -46,10 +55,34 @@ pub enum Habit {
     DelayedAcknowledgement,
     /// It ends the connection with each response.
     ConnectionEach,
+    /// It does so without announcing it.
+    SilentClose,
+    /// It answers most requests with a redirect.
+    Redirects,
 }
 
+/// The remedy for a redirect.
+pub const NOT_FOLLOWED: &str =
+    "which is not followed; name the URL that it leads to, if that is meant";
+const FOLLOWED_BY: &str = "`redirects` of a request in a mix follows it";
+
 impl Habit {
-    pub const ALL: [Habit; 2] = [Habit::DelayedAcknowledgement, Habit::ConnectionEach];
+    pub const ALL: [Habit; 4] = [
+        Habit::DelayedAcknowledgement,
+        Habit::ConnectionEach,
+        Habit::SilentClose,
+        Habit::Redirects,
+    ];
+
+    /// Returns the subject of the line that tells it.
+    pub fn about(self) -> &'static str {
+        match self {
+            Habit::DelayedAcknowledgement | Habit::ConnectionEach | Habit::SilentClose => {
+                "transport"
+            }
+            Habit::Redirects => "responses",
+        }
+    }
 
     /// Returns what a load shows of it, and the remedy, without figures.
     pub fn in_words(self) -> (&'static str, &'static str) {
@@ -62,6 +95,14 @@ impl Habit {
                 "the target ended the connection with each response",
                 "let the server keep connections alive",
             ),
+            Habit::SilentClose => (
+                "the target closed the connection after each response without announcing it",
+                "use load.keep_alive 1 (--keep-alive 1), or let the target answer with `Connection: close`",
+            ),
+            Habit::Redirects => (
+                "most responses were a redirect, which is not followed,",
+                "name the URL that it leads to, if that is meant; `redirects` of a request in a mix follows it",
+            ),
         }
     }
 }
@@ -72,6 +113,8 @@ pub fn habits(load: &Load) -> Vec<(Habit, String)> {
         let text = match habit {
             Habit::DelayedAcknowledgement => delayed(load),
             Habit::ConnectionEach => reconnecting(load),
+            Habit::SilentClose => closing(load),
+            Habit::Redirects => redirecting(load),
         };
         text.map(|text| (habit, text))
     };
@@ -141,11 +184,16 @@ fn within(times: &Histogram, above: Nanos, to: Nanos) -> u64 {
 /// ends, as it was asked to, is not counted.
 fn reconnecting(load: &Load) -> Option<String> {
     let counts = &load.total.counts;
-    // Whatever ended with a failure took its connection along.
-    let ended = counts.reconnects.saturating_sub(counts.failed);
+    let unasked = load.connections.as_ref().and_then(|connections| connections.unasked);
+    // What failed without a response took its connection along, and so did bytes that nobody had asked for.
+    let outcome = |name: &&str| load.total.outcomes.get(*name).copied().unwrap_or_default();
+    let answered: u64 = BAD_ANSWERS.iter().map(outcome).sum();
+    let lost = counts.failed.saturating_sub(answered) + unasked.unwrap_or_default();
+    let ended = counts.reconnects.saturating_sub(lost);
     let responses = counts.completed_inside;
     let is_each = FEWEST_ENDED <= ended && MOST_RESPONSES * responses as f64 <= ended as f64;
-    (is_each && 0 < responses).then(|| {
+    let is_announced = closed_silently(load).is_none();
+    (is_each && 0 < responses && is_announced).then(|| {
         let connect = load.total.connect_time.as_ref();
         let took = connect.map_or(String::new(), |times| format!(" ({} in the median)", times.p50()));
         format!(
@@ -154,6 +202,49 @@ fn reconnecting(load: &Load) -> Option<String> {
              sides; let the server keep connections alive, unless its users do come with a connection each",
             counted(ended),
             counted(responses),
+        )
+    })
+}
+
+/// Returns the finding about a target that closes each connection after one response without a word. A request that it
+/// loses so is the target's.
+fn closing(load: &Load) -> Option<String> {
+    closed_silently(load).map(|times| {
+        format!(
+            "the target closes the connection after each response without announcing it ({} times): requests that are \
+             sent before the close arrives end as `reset`; use --keep-alive 1, or let the target answer with \
+             `Connection: close`",
+            counted(times)
+        )
+    })
+}
+
+fn closed_silently(load: &Load) -> Option<u64> {
+    load.connections.as_ref()?.closed_silently
+}
+
+/// Returns the finding about responses that are redirects. Only a mix follows them, and of its requests the last
+/// response of each counts.
+fn redirecting(load: &Load) -> Option<String> {
+    let groups = || load.labels.values().map(|group| &group.ok_statuses);
+    let responses = match load.labels.is_empty() {
+        true => load.total.statuses.clone(),
+        false => groups().flatten().fold(BTreeMap::new(), |mut all, (status, count)| {
+            *all.entry(status.clone()).or_default() += count;
+            all
+        }),
+    };
+    let all: u64 = responses.values().sum();
+    let redirects: Vec<_> =
+        responses.iter().filter(|(status, _)| REDIRECTS.contains(&status.as_str())).collect();
+    let count: u64 = redirects.iter().map(|(_, count)| **count).sum();
+    let statuses: Vec<&str> = redirects.iter().map(|(status, _)| status.as_str()).collect();
+    (all < 2 * count).then(|| {
+        format!(
+            "{} of {} responses are a redirect ({}), {NOT_FOLLOWED}; {FOLLOWED_BY}",
+            counted(count),
+            counted(all),
+            statuses.join(", ")
         )
     })
 }

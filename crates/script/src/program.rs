@@ -42,8 +42,17 @@ const MOST: u64 = 16 << 20;
 impl Program {
     /// Reads the script and checks its syntax; nothing in it runs.
     pub fn load(path: &Path, arguments: Vec<String>) -> Result<Program, Error> {
+        Program::of(path, File::open(path), arguments)
+    }
+
+    /// Reads the script likewise from a file that was opened, or could not be.
+    pub fn of(
+        path: &Path,
+        opened: io::Result<File>,
+        arguments: Vec<String>,
+    ) -> Result<Program, Error> {
         let mut source = Vec::new();
-        let read = File::open(path).and_then(|file| file.take(MOST + 1).read_to_end(&mut source));
+        let read = opened.and_then(|file| file.take(MOST + 1).read_to_end(&mut source));
         let read = read.and_then(|length| match length as u64 <= MOST {
             true => Ok(()),
             false => Err(io::Error::other("it is longer than 16 MiB")),

@@ -12,7 +12,7 @@ mod tests;
 
 pub use commands::{Commands, decimal};
 pub use decoder::Decoder;
-pub use reply::{Elements, Value, known_word};
+pub use reply::{Elements, Value, known_error};
 
 /// The longest line: a status, an error, a number or a length.
 pub const MOST_LINE_BYTES: usize = 64 * 1024;

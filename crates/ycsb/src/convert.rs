@@ -15,6 +15,7 @@ pub struct Keys {
     has_begun: bool,
     found: u64,
     skipped: u64,
+    too_large: u64,
 }
 
 /// The position in a line.
@@ -26,7 +27,7 @@ enum State {
     /// The rest of the line says nothing more.
     Found,
     /// A number that is too large for a key.
-    Nothing,
+    TooLarge,
 }
 
 impl Default for State {
@@ -46,6 +47,11 @@ impl Keys {
         self.skipped
     }
 
+    /// The lines whose number is too large for a key.
+    pub fn too_large(&self) -> u64 {
+        self.too_large
+    }
+
     /// Reads a piece.
     pub fn read(&mut self, piece: &[u8], keys: &mut Vec<u8>) {
         let mut rest = piece;
@@ -58,7 +64,7 @@ impl Keys {
             self.has_begun = true;
             rest = match self.state {
                 // Most of a line is after its key: nothing but its end is of interest.
-                State::Found | State::Nothing => {
+                State::Found | State::TooLarge => {
                     &rest[memchr::memchr(b'\n', rest).unwrap_or(rest.len())..]
                 }
                 State::Prefix(0) => {
@@ -94,13 +100,13 @@ impl Keys {
             (State::Prefix(length), _) => State::Prefix(longer(length, byte)),
             (State::Digits(number), Some(digit)) => {
                 let number = number.checked_mul(10).and_then(|number| number.checked_add(digit));
-                number.map_or(State::Nothing, State::Digits)
+                number.map_or(State::TooLarge, State::Digits)
             }
             (State::Digits(number), None) => {
                 self.push(number, keys);
                 State::Found
             }
-            (State::Found | State::Nothing, _) => state,
+            (State::Found | State::TooLarge, _) => state,
         }
     }
 
@@ -113,7 +119,8 @@ impl Keys {
         match self.state {
             State::Digits(number) => self.push(number, keys),
             State::Found => {}
-            State::Prefix(_) | State::Nothing => self.skipped += 1,
+            State::Prefix(_) => self.skipped += 1,
+            State::TooLarge => self.too_large += 1,
         }
         (self.state, self.has_begun) = (State::Prefix(0), false);
     }

@@ -43,6 +43,10 @@ pub struct Ran {
     pub run_time: Nanos,
     pub measurements: Measurements,
     pub is_interrupted: bool,
+    /// The operations that were due and had not ended when the run did. They are in no figure.
+    pub unfinished: u64,
+    /// The longest time for which one of these that never began had waited.
+    pub late: Nanos,
 }
 
 /// The longest sleep: an interruption is looked for as often.
@@ -71,12 +75,19 @@ pub fn drive<B: Binding>(
     };
     let end = settings.longest.map_or(Instant::NEVER, |longest| start + longest);
     let mut next_status = settings.status.map_or(Instant::NEVER, |interval| start + interval);
+    // The time from which on no operation begins.
+    let mut over = None;
     loop {
         let now = clock.now();
+        if end <= now && over.is_none() && !stop.load(Ordering::Relaxed) {
+            // What was due before and found a slot free is not late because this loop is.
+            running.admit(stream, binding, clock, (now, end))?;
+        }
         running.complete(stream, binding, clock, now)?;
         let is_over = stop.load(Ordering::Relaxed) || end <= now || stream.has_ended();
-        if !is_over {
-            running.admit(stream, binding, clock, now)?;
+        match is_over {
+            true => _ = over.get_or_insert(now.min(end)),
+            false => running.admit(stream, binding, clock, (now, end))?,
         }
         if running.ends.is_empty() && (is_over || stream.has_ended()) {
             break;
@@ -105,7 +116,8 @@ pub fn drive<B: Binding>(
         tell(running.state(finished));
     }
     let is_interrupted = stop.load(Ordering::Relaxed);
-    Ok(Ran { run_time: end, measurements: running.measurements, is_interrupted })
+    let (unfinished, late) = running.waiting(over.unwrap_or(finished), finished);
+    Ok(Ran { run_time: end, measurements: running.measurements, is_interrupted, unfinished, late })
 }
 
 /// An operation that has begun.
@@ -134,19 +146,21 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
-    /// Begins operations as long as one is due and a slot is free. What has to wait keeps its intended time.
+    /// Begins operations as long as one is due and a slot is free. What has to wait keeps its intended time, and
+    /// nothing begins that is intended for the end or later.
     fn admit<B: Binding>(
         &mut self,
         stream: &mut Stream,
         binding: &mut B,
         clock: &mut impl Clock,
-        now: Instant,
+        (now, end): (Instant, Instant),
     ) -> Result<(), B::Error> {
         let mut time = now;
         // Operations that end at once let each other in: the caller looks at the time in between.
         for _ in 0..self.flights.len() {
             let intended = self.next_arrival(time);
-            let Some(slot) = self.free.last().copied().filter(|_| intended <= time) else { break };
+            let is_due = intended <= time && intended < end;
+            let Some(slot) = self.free.last().copied().filter(|_| is_due) else { break };
             let Some(operation) = stream.next() else { break };
             self.free.pop();
             self.arrived += 1;
@@ -223,6 +237,19 @@ impl Running<'_> {
                 let after = u128::from(self.arrived) * 1_000_000_000 / u128::from(target);
                 self.start + Nanos(after as u64)
             }
+        }
+    }
+
+    /// Returns the number of operations that were due before a time and have not begun, and for how long the first of
+    /// them has waited.
+    fn waiting(&self, before: Instant, now: Instant) -> (u64, Nanos) {
+        let Some(target) = self.settings.target else { return (0, Nanos::ZERO) };
+        let product = u128::from((before - self.start).0) * u128::from(target);
+        let due = product.div_ceil(1_000_000_000) as u64;
+        let due = due.min(self.settings.operations.unwrap_or(u64::MAX));
+        match due.saturating_sub(self.arrived) {
+            0 => (0, Nanos::ZERO),
+            waiting => (waiting, now - self.next_arrival(now)),
         }
     }
 

@@ -28,6 +28,9 @@ pub const PROPERTIES: &[Known] = &[
     ("kv.tokenfile", ""),
 ];
 
+/// The longest time of an operation of YCSB's phases.
+pub const TIMEOUT: Nanos = Nanos::from_secs(10);
+
 /// The bytes before the value of a field, which are its length.
 const LENGTH: usize = 2;
 /// The bytes before each record in the result of a scan: the lengths of its key and value.
@@ -69,8 +72,13 @@ pub fn token_file(properties: &Properties) -> Option<String> {
 }
 
 impl Settings {
-    /// Reads the properties, and checks that the store can do what the workload asks for.
-    pub fn of(properties: &Properties, workload: &Workload) -> Result<Settings, Wrong> {
+    /// Reads the properties, and checks that the store can do what the workload asks for, with operations that fail
+    /// after `timeout`.
+    pub fn of(
+        properties: &Properties,
+        workload: &Workload,
+        timeout: Nanos,
+    ) -> Result<Settings, Wrong> {
         let value = |name| properties.value(PROPERTIES, name);
         let wrong = |name, why: &str| properties.wrong(name, why);
         let keys = match value("kv.keys").text.trim() {
@@ -78,9 +86,18 @@ impl Settings {
             "integer" => Keys::Integers,
             _ => return Err(wrong("kv.keys", "is not a form of keys; write name or integer")),
         };
-        let linger = value("kv.linger").text.trim().parse();
+        let linger = value("kv.linger").text.trim().parse::<Nanos>();
         let linger =
             linger.map_err(|_| wrong("kv.linger", "is not a time; write for example 100us"))?;
+        // That there is no time at all is refused with its own words.
+        if Nanos::ZERO < timeout && timeout <= linger {
+            let why = format!(
+                "is {}, and an operation fails after {}; write a shorter time, such as 100us",
+                linger.written(),
+                timeout.in_words()
+            );
+            return Err(wrong("kv.linger", &why));
+        }
         if value("kv.rmw").text.trim() != "pair" {
             let why = "is not supported: records have no number to add to; write pair, or use \
                        `benchwright ycsb bench --mix rmw`";
@@ -100,13 +117,13 @@ fn check(properties: &Properties, workload: &Workload) -> Result<(), Wrong> {
     }
     let length = workload.field_lengths.most();
     if u64::from(u16::MAX) < length.into() {
-        return Err(
-            properties.wrong("fieldlength", "is over 65535, the longest field of this store")
-        );
+        let names = ["fieldlength", "fieldlengthhistogram"];
+        let why = "is over 65535, the longest field of this store";
+        return Err(properties.contradiction(&names, why));
     }
     if MOST_VALUE_BYTES < slot(workload) * usize::from(workload.fields) {
         let why = "makes records over 1 MiB, the longest value of this store; use fewer or shorter fields";
-        return Err(properties.wrong("fieldcount", why));
+        return Err(properties.contradiction(&["fieldcount", "fieldlength"], why));
     }
     Ok(())
 }

@@ -307,8 +307,15 @@ impl Properties {
 
     /// Returns the error of a property, of whatever table, with its place.
     pub fn wrong(&self, name: &str, why: &str) -> Wrong {
-        let place = self.values.get(name).map_or(Place::Default, |value| value.place.clone());
-        Wrong::at(&place, name, why)
+        self.contradiction(&[name], why)
+    }
+
+    /// Returns the error of properties that do not go together. It is about the first of them, at the place of the first
+    /// one that was set: the others have their defaults.
+    pub fn contradiction(&self, names: &[&str], why: &str) -> Wrong {
+        let set = names.iter().find_map(|name| self.values.get(*name));
+        let place = set.map_or(Place::Default, |value| value.place.clone());
+        Wrong::at(&place, names[0], why)
     }
 }
 

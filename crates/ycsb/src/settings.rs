@@ -71,7 +71,7 @@ impl Settings {
         if operations.is_none() && seconds == 0 {
             let why =
                 "is 0, as is `maxexecutiontime`, so that the run would not end; set one of them";
-            return Err(properties.wrong("operationcount", why));
+            return Err(properties.contradiction(&["operationcount", "maxexecutiontime"], why));
         }
         let mut warnings = Vec::new();
         let transactions = properties.value(CORE, "dotransactions");

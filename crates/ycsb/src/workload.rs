@@ -141,8 +141,8 @@ impl Workload {
             false => properties.count("insertcount", counts.clone())?,
         };
         if insert_count == 0 || record_count < insert_start + insert_count {
-            return Err(properties.wrong(
-                "insertstart",
+            return Err(properties.contradiction(
+                &["insertstart", "insertcount", "recordcount"],
                 &format!(
                     "is {insert_start} and `insertcount` is {insert_count}, which are not records of the \
                      {record_count}; correct one of them, or `recordcount`"
@@ -170,14 +170,15 @@ impl Workload {
                 "makes {zipfian_records} records, of which {record_count} exist, so that most draws are repeated; \
                  use more records, or fewer operations with `maxexecutiontime`"
             );
-            return Err(properties.wrong("insertproportion", &why));
+            let names = ["insertproportion", "operationcount", "recordcount"];
+            return Err(properties.contradiction(&names, &why));
         }
         let fields = properties.count("fieldcount", 1..=u16::MAX)?;
         let longest = u64::from(fields) * u64::from(field_lengths.most());
         if MOST_RECORD < longest {
             let why =
                 "makes records over 64 MiB together with `fieldcount`; use shorter or fewer fields";
-            return Err(properties.wrong("fieldlength", why));
+            return Err(properties.contradiction(&["fieldlength", "fieldcount"], why));
         }
         Ok(Workload {
             table,
@@ -308,15 +309,17 @@ fn field_lengths(
     match &*properties.text("fieldlengthdistribution") {
         "constant" => Ok(Lengths::Constant(most)),
         "uniform" => {
-            let (least, most) = range(properties, ends)?;
+            let (least, most) = range(properties, ends, 0)?;
             Ok(Lengths::Uniform { least, most })
         }
-        "zipfian" => zipfian(range(properties, ends)?, zeta),
+        "zipfian" => zipfian(range(properties, ends, 0)?, zeta),
         "histogram" => {
             let name = properties.text("fieldlengthhistogram");
             let histogram = length_histogram(&name).and_then(|text| Histogram::read(&text));
             let histogram = histogram.map_err(|why| {
-                let why = format!("names `{name}`, which cannot be used: {why}");
+                let why = format!(
+                    "names `{name}`, which cannot be used: {why}\n  correct it, or name another file"
+                );
                 properties.wrong("fieldlengthhistogram", &why)
             })?;
             Ok(Lengths::Histogram(histogram))
@@ -329,7 +332,8 @@ fn field_lengths(
 }
 
 fn scan_lengths(properties: &Properties, zeta: &Zeta) -> Result<Lengths, Wrong> {
-    let (least, most) = range(properties, ("minscanlength", "maxscanlength"))?;
+    // A scan of nothing would be an operation that no store sees as one.
+    let (least, most) = range(properties, ("minscanlength", "maxscanlength"), 1)?;
     let choices = [("uniform", false), ("zipfian", true)];
     match properties.choice("scanlengthdistribution", &choices)? {
         false => Ok(Lengths::Uniform { least, most }),
@@ -343,12 +347,16 @@ fn zipfian((least, most): (u32, u32), zeta: &Zeta) -> Result<Lengths, Wrong> {
 }
 
 /// Returns the values of two properties, of which the first is at most the second.
-fn range(properties: &Properties, (least, most): (&str, &str)) -> Result<(u32, u32), Wrong> {
-    let ends =
-        (properties.count(least, 0..=MOST_LENGTH)?, properties.count(most, 0..=MOST_LENGTH)?);
+fn range(
+    properties: &Properties,
+    (least, most): (&str, &str),
+    shortest: u32,
+) -> Result<(u32, u32), Wrong> {
+    let end = |name| properties.count(name, shortest..=MOST_LENGTH);
+    let ends = (end(least)?, end(most)?);
     if ends.1 < ends.0 {
-        let why = format!("is {}, above `{most}` with {}; exchange them", ends.0, ends.1);
-        return Err(properties.wrong(least, &why));
+        let why = format!("is {}, above `{most}` with {}; correct one of them", ends.0, ends.1);
+        return Err(properties.contradiction(&[least, most], &why));
     }
     Ok(ends)
 }
@@ -362,11 +370,11 @@ fn cumulative(properties: &Properties) -> Result<[f64; 5], Wrong> {
     if sum == 0.0 {
         let names = PROPORTIONS.join(", ");
         let why = format!("is 0, as are the others; set one of: {names}");
-        return Err(properties.wrong(PROPORTIONS[0], &why));
+        return Err(properties.contradiction(&PROPORTIONS, &why));
     }
     if sum.is_infinite() {
         let why = "is, with the others, more than a number can be; write smaller ones";
-        return Err(properties.wrong(PROPORTIONS[0], why));
+        return Err(properties.contradiction(&PROPORTIONS, why));
     }
     let mut cumulative = [0.0; 5];
     let mut before = 0.0;
@@ -400,7 +408,8 @@ fn requests(properties: &Properties, records: u64, inserted: u64) -> Result<Requ
                     "makes {side} records of {inserted}, but `hotspotopnfraction` is {operations}; \
                      correct one of them"
                 );
-                return Err(properties.wrong("hotspotdatafraction", &why));
+                let names = ["hotspotdatafraction", "hotspotopnfraction", "recordcount"];
+                return Err(properties.contradiction(&names, &why));
             }
             Ok(Requests::Hotspot { records: hot, operations })
         }
@@ -412,7 +421,8 @@ fn requests(properties: &Properties, records: u64, inserted: u64) -> Result<Requ
             if !(rate.is_finite() && 1.0 / MOST_DRAWS < rate * records as f64) {
                 let why = "makes no distribution of these records; write a number between 0 and 100, such as \
                            95, and a smaller `exponential.frac` above 0";
-                return Err(properties.wrong("exponential.percentile", why));
+                let names = ["exponential.percentile", "exponential.frac"];
+                return Err(properties.contradiction(&names, why));
             }
             Ok(Requests::Exponential { rate })
         }

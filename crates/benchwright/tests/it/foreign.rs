@@ -43,7 +43,8 @@ fn foreign_tools_read_one_load_in_three_formats() {
     command.args(["--connections", "16", "--shards", "2", "--mix", "mix.jsonl"]);
     command.args(["--json=load.json", "--csv", "load.csv", "--hlog", "load.hlog"]);
     let ran = run_while(&mut command, |_| {});
-    assert!([0, 3].contains(&ran.code), "{ran:#?}");
+    // A quarter of the requests fails.
+    assert!([1, 3].contains(&ran.code), "{ran:#?}");
 
     let mut jq = Command::new("jq");
     jq.arg(ADDS_UP).arg("load.json").current_dir(scratch.path());

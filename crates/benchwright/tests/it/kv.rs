@@ -314,7 +314,7 @@ fn a_killed_server_is_started_again_with_its_newest_checkpoint() {
     assert_eq!(server.end(), "");
     let log =
         std::fs::read_to_string(scratch.path().join("logs/server/latest/server1.log")).unwrap();
-    let recovered = ":: Recovered checkpoint 1: 20000 records, ";
+    let recovered = ":: Recovered checkpoint 1: 20000 versions of records in its log, ";
     assert!(log.contains(recovered) && log.contains("Checkpoint 2 has everything\n"), "{log}");
 
     let server = start();

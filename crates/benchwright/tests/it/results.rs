@@ -114,6 +114,21 @@ fn a_missed_slo_is_printed_and_exits_with_1() {
 }
 
 #[test]
+fn samples_that_cannot_be_written_lose_nothing_else() {
+    let _machine = machine();
+    let (server, scratch) = (Server::reference(&[]), Scratch::new());
+    let words = ["load", &server.url, "--rate", "500/s", "--duration", "500ms", "--json=load.json"];
+    let mut command = scratch.benchwright();
+    let ran = run_while(command.args(words).args(["--samples", "/dev/full"]), |_| {});
+    assert_eq!(ran.code, 3, "{ran:#?}");
+    assert!(ran.stderr.contains("writing --samples /dev/full: No space left"), "{ran:#?}");
+    assert!(ran.stdout.contains("completed") && !ran.stdout.contains("samples lost"), "{ran:#?}");
+    let text = std::fs::read(scratch.path().join("load.json")).unwrap();
+    let document: Value = serde_json::from_slice(&text).unwrap();
+    assert!(0 < document["counts"]["ok"].as_u64().unwrap(), "{document:#}");
+}
+
+#[test]
 fn a_number_of_requests_ends_a_load_of_either_kind() {
     let _machine = machine();
     let server = Server::reference(&[]);

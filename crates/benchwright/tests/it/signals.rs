@@ -88,8 +88,8 @@ fn a_signal_is_heard_at_any_moment_of_every_command() {
     let mut wrong = Vec::new();
     for (number, (name, words)) in (0..).zip(COMMANDS) {
         let mut random = Random::part(36, number);
-        let names = ["INT", "TERM", "HUP"];
-        for sent in [names[random.below(3) as usize], "INT"] {
+        let names = ["INT", "TERM", "HUP", "USR1", "USR2", "ALRM", "XCPU"];
+        for sent in [names[random.below(names.len() as u64) as usize], "INT"] {
             let words = words.split(' ').map(|word| match word {
                 "URL" => server.url.as_str(),
                 "SILENT" => silent.as_str(),
@@ -178,5 +178,6 @@ fn a_signal_is_heard_while_nobody_reads_what_is_written() {
         assert!(took < HEARD + BUSY, "{option}: {took:?}");
         assert_eq!(ran.code, 130, "{option}: {ran:#?}");
         assert!(ran.stderr.contains("interrupted while nobody read"), "{option}: {ran:#?}");
+        assert!(ran.stdout.contains("completed"), "{option}: {ran:#?}");
     }
 }

@@ -235,15 +235,18 @@ fn a_client_whose_server_dies_says_so_and_fails() {
     let bench =
         |words: &str| format!("ycsb bench --threads 2 --servers {servers} --keys 50k {words}");
     assert_eq!(run(&scratch, &bench("--phase fill")).code, 0);
+    let gone = address(&server).to_owned();
     let mut command = scratch.benchwright();
     command.args(bench("--phase run --seconds 3 --pipeline 1 --json").split(' '));
     let ran = run_while(&mut command, |_| {
         while count(&stats(&scratch, address(&server)), "ADD.OK") == 0 {}
         drop(server);
     });
-    assert_eq!(ran.code, 1, "{}{}", ran.stderr, ran.stdout);
+    assert_eq!(ran.code, 3, "{}{}", ran.stderr, ran.stdout);
     // A batch that was on its way lacks an answer. If all were answered, the next ones find no connection.
     let run = &ran.json()["run"];
-    let lacks = ["failed", "unfinished", "batches_without_connection"];
-    assert!(lacks.iter().any(|name| run[name] != 0) && run["operations"] != 0, "{run}");
+    assert!(run["batches_without_connection"] != 0 && run["operations"] != 0, "{run}");
+    assert_eq!(run["servers_without_answer"], serde_json::json!([gone]), "{run}");
+    let why = format!("as the server {gone} did not answer everything: connection refused");
+    assert!(ran.stderr.contains(&why), "{}", ran.stderr);
 }

@@ -472,6 +472,47 @@ fn a_plan_refuses_wrong_properties_as_a_run_does() {
     }
 }
 
+#[test]
+fn basic_has_one_document_and_says_that_its_target_is_missed() {
+    let scratch = Scratch::new();
+    let mut command = scratch.benchwright();
+    command.args(["ycsb", "run", "basic", "-P"]).arg(experiments().join("ycsb/workloada"));
+    for property in [
+        "operationcount=0",
+        "maxexecutiontime=1",
+        "basicdb.simulatedelay=10",
+        "basicdb.randomizedelay=false",
+        "measurementtype=timeseries",
+    ] {
+        command.args(["-p", property]);
+    }
+    let ran = run_while(command.args(["-target", "1000", "-threads", "1", "-s", "--json"]), |_| {});
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    assert!(ran.stderr.contains("the target is too high"), "{}", ran.stderr);
+    let document = ran.json();
+    let of = |name: &str| document[name].as_u64().unwrap();
+    assert!(of("operations") <= 100 && 900 <= of("unfinished"), "{document:#}");
+    assert!(500_000_000 < of("late_ns"), "{document:#}");
+}
+
+#[test]
+fn a_server_that_was_never_started_is_named_and_the_records_are_counted() {
+    let (folder, scratch) = (Scratch::new(), Scratch::new());
+    let server = store(&folder);
+    let absent = format!("127.0.0.1:{}", free_port());
+    let given = [format!("kv.servers={},{absent}", address(&server))];
+    let ran = ycsb(&scratch, "load", "kv", 'a', &given);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let document = ran.json();
+    assert_eq!(document["failed_servers"], serde_json::json!([absent]));
+    let missing = document["uninserted"].as_u64().unwrap();
+    assert_eq!(missing + ok(&document, "INSERT"), 300);
+    let told = format!("operations had no answer from the server {absent}; the first failure");
+    assert!(ran.stderr.contains(&told), "{}", ran.stderr);
+    let told = format!("error: {missing} of 300 records were not inserted");
+    assert!(ran.stderr.contains(&told), "{}", ran.stderr);
+}
+
 /// Guide 5: one and two servers are filled, checked and loaded.
 #[test]
 fn the_experiment_loads_all_servers_of_the_store() {

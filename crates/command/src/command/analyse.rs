@@ -94,7 +94,8 @@ pub(crate) fn analyse(arguments: &Analyse) -> Result<Exit, Failure> {
     };
     let rows = &says.rows;
     let text = regular::read_input(file, regular::MOST_OF_LINES);
-    let text = text.map_err(|error| Failure::question(format!("{}: {error}", file.display())))?;
+    let text =
+        text.map_err(|error| Failure::question(format!("{}: {error}", regular::shown(file))))?;
     let trials = read(file, &text, by, metrics, *rows)?;
     let found = analysis::analyse(&trials, *requests, margin.0);
     output::result(&if *json { output::json(&found) } else { self::text(&found) })?;
@@ -109,7 +110,7 @@ fn read(
     metrics: &[String],
     rows_are: Option<Rows>,
 ) -> Result<Trials, Failure> {
-    let name = file.display();
+    let name = regular::shown(file);
     if rows_are == Some(Rows::Requests) {
         return Err(Failure::question(format!(
             "the rows of {name} are requests: {ROW_FOR_EACH_TRIAL}"

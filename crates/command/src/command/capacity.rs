@@ -37,8 +37,8 @@ mod tests;
         benchwright capacity http://127.0.0.1:8080/ --slo 50ms --time 5m --save mine.yaml\n  \
         benchwright capacity https://staging.example/ --slo 'p99<=200ms' --header-file token.txt\n\n\
         Secrets: the values of Authorization, of cookies, of fields such as X-Api-Key, of everything in \
-        --header-file, the password before the host of the URL, and its parameters such as token=… (not \
-        password=…, which is mostly test data) are sent, and written nowhere. In the experiment stand variables of \
+        --header-file, the password before the host of the URL, and its parameters such as token=…, \
+        password=… and key=… are sent, and written nowhere. In the experiment stand variables of \
         the environment, ${env.HEADER_AUTHORIZATION}, which `resume` and `run` need.\n\n\
         Exit codes: 0 found, 1 no load met the SLO, 2 wrong arguments, 3 only a bound or no trustworthy answer, \
         130 interrupted."
@@ -123,7 +123,7 @@ pub(crate) fn capacity(arguments: &Capacity) -> Result<Exit, Failure> {
     let failed = |error: anyhow::Error| Failure { exit: Exit::Question, error };
     let asked = asked(arguments).map_err(failed)?;
     let (name, folder) = match &arguments.save {
-        Some(path) => (path.display().to_string(), regular::folder_of(path)),
+        Some(path) => (regular::shown(path), regular::folder_of(path)),
         None => ("the experiment of `benchwright capacity`".to_owned(), Path::new(".")),
     };
     let Experiment { yaml, resolved, variables, outlook } =
@@ -142,7 +142,7 @@ pub(crate) fn capacity(arguments: &Capacity) -> Result<Exit, Failure> {
     let mut saving = || {
         let Some(path) = &arguments.save else { return Ok(()) };
         let as_it_was = if save(path, &yaml)? { " (as it was)" } else { "" };
-        saved = Some(format!("saved    {}{as_it_was}", path.display()));
+        saved = Some(format!("saved    {}{as_it_was}", regular::shown(path)));
         Ok(())
     };
     let ended = watched(&arguments.watched, |host, backends, progress| {
@@ -198,7 +198,8 @@ fn save(path: &Path, yaml: &str) -> anyhow::Result<bool> {
     }
     let written = OpenOptions::new().write(true).create_new(true).open(path);
     let written = written.and_then(|mut file| file.write_all(yaml.as_bytes()));
-    let in_words = |error| anyhow::anyhow!("--save {}: {}", path.display(), regular::plain(&error));
+    let in_words =
+        |error| anyhow::anyhow!("--save {}: {}", regular::shown(path), regular::plain(&error));
     written.map(|()| false).map_err(in_words)
 }
 
@@ -207,7 +208,7 @@ fn is_saved(path: &Path, yaml: &str) -> anyhow::Result<bool> {
     if !regular::is_there(path) {
         return Ok(false);
     }
-    let shown = path.display();
+    let shown = regular::shown(path);
     let kept = match regular::read(path, MOST_SAVED) {
         Ok(there) if there == yaml.as_bytes() => return Ok(true),
         Ok(there) => there,

@@ -32,7 +32,9 @@ const MARGIN: f64 = 0.03;
     after_long_help = "B is judged by A. A metric is\n  \
         worse or better  if the interval of the ratio excludes 1 and the ratio is beyond the margin,\n  \
         equivalent       if the interval lies within the margin on both sides,\n  \
-        undecided        otherwise: about so many more blocks are needed.\n\
+        undecided        otherwise: about so many more blocks, or trials, are needed.\n\
+        Trials with more than 3 % of failures, or more than the SLO allows, have no figure but the goodput: where \
+        more of B's fail than chance explains, B is worse.\n\
         A search that found only a bound (\"at least 300/s\") counts with both ends of what it leaves open.\n\n\
         The best comparison is one experiment with a factor of two levels, whose trials run in random \
         blocks, so that a drift of the machine meets both alike:\n\n  \
@@ -103,7 +105,7 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     if let Some(b) = b
         && a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
     {
-        let (a, b) = (a.display(), b.display());
+        let (a, b) = (results::regular::shown(a), results::regular::shown(b));
         return Err(Failure::question(format!("{a} and {b} are the same directory; name two")));
     }
     let past = Past::read(a).map_err(failed)?;

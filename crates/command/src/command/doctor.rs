@@ -67,12 +67,15 @@ pub(crate) struct Options {
 
 pub(crate) fn doctor(arguments: &Options) -> Result<Exit, Failure> {
     if !arguments.root.is_dir() {
-        let root = arguments.root.display();
+        let root = results::regular::shown(&arguments.root);
         return Err(Failure::question(format!("there is no folder {root}; --root names one")));
     }
     if let Some(folder) = arguments.storage.as_ref().filter(|folder| !folder.is_dir()) {
         let is = if folder.exists() { "it is not a folder" } else { "there is no such folder" };
-        let text = format!("--storage {}: {is}; name the folder of the store", folder.display());
+        let text = format!(
+            "--storage {}: {is}; name the folder of the store",
+            results::regular::shown(folder)
+        );
         return Err(Failure::question(text));
     }
     if arguments.restore {

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::fs::{self, Metadata};
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, BufReader, Read};
+use std::iter;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,7 @@ use foreign::Asked;
 use measure::estimate::{CONFIDENCE, Support, beyond, quantile_interval, support};
 use measure::quantity::{counted, grouped};
 use measure::{Nanos, Quantile};
-use results::foreign::{Code, Distribution, Facts, Limit, Loop};
+use results::foreign::{Checks, Code, Distribution, Facts, Limit, Loop};
 use results::printed::Since;
 use results::{Foreign, regular};
 
@@ -132,7 +133,7 @@ pub(crate) fn read(paths: &[PathBuf], says: &Says) -> Result<Vec<Foreign>, Failu
     refuse_twins(paths)?;
     let asked = says.asked();
     let one = |path: &PathBuf| {
-        let name = path.display().to_string();
+        let name = regular::shown(path);
         let wrong = |why: String| Failure::question(format!("{name}: {why}"));
         if path.is_dir() {
             let text = "it is a folder: `report`, `explain` and `compare` read results directories; name the \
@@ -157,13 +158,13 @@ fn refuse_twins(paths: &[PathBuf]) -> Result<(), Failure> {
         let mut known = BTreeMap::new();
         let mut contents = BTreeMap::new();
         for (path, found) in alike {
-            let shown = path.display();
+            let shown = regular::shown(path);
             if let Some(first) = known.insert((found.dev(), found.ino()), path) {
                 return Err(Failure::question(match first == path {
                     true => format!("{shown} is named twice; a file counts once: name it once"),
                     false => format!(
                         "{} and {shown} are the same file, which counts once; name one of them",
-                        first.display()
+                        regular::shown(first)
                     ),
                 }));
             }
@@ -172,7 +173,7 @@ fn refuse_twins(paths: &[PathBuf]) -> Result<(), Failure> {
             if let Some(first) = contents.insert(digest, path) {
                 return Err(Failure::question(format!(
                     "{} and {shown} have the same contents: a copy is no further measurement; name one of them",
-                    first.display()
+                    regular::shown(first)
                 )));
             }
         }
@@ -200,6 +201,9 @@ pub(crate) fn text(foreign: &Foreign) -> String {
     if let Some(counts) = outcomes(facts) {
         let _ = writeln!(text, "  outcomes  {counts}");
     }
+    if let Some(Checks { made, failed }) = facts.checks {
+        let _ = writeln!(text, "  checks    {} of {} failed", counted(failed), counted(made));
+    }
     let _ = writeln!(text, "  started   {}", started(facts));
     if facts.times.is_some() {
         let _ = writeln!(text, "  times     {}", since(facts));
@@ -224,16 +228,43 @@ pub(crate) fn text(foreign: &Foreign) -> String {
 /// The most labels that are printed or compared.
 const MOST_LABELS: usize = 20;
 
+/// The width of a label in a table: of a longer one both ends are printed, since URLs begin alike.
+const WIDTH_OF_LABEL: usize = 60;
+
+/// Returns labels as a table has them. Those that would look the same are numbered.
+fn shortened<'a>(labels: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let cut = |label: &String, room: usize| -> String {
+        let length = label.chars().count();
+        if length <= room {
+            return label.clone();
+        }
+        let end = label.chars().skip(length - room / 2);
+        label.chars().take(room - room / 2 - 1).chain(['…']).chain(end).collect()
+    };
+    let mut shown: Vec<String> = Vec::new();
+    for label in labels {
+        let numbered = (2..).map(|number: usize| {
+            let number = format!(" ({number})");
+            cut(label, WIDTH_OF_LABEL - number.len()) + &number
+        });
+        let mut free = iter::once(cut(label, WIDTH_OF_LABEL)).chain(numbered);
+        let free = free.find(|text| !shown.contains(text));
+        shown.push(free.expect("there is always a next number"));
+    }
+    shown
+}
+
 /// Returns a table of the figures by label, of a file that has several.
 fn labels(facts: &Facts) -> String {
     let mut text = String::new();
     if facts.labels.len() < 2 {
         return text;
     }
+    let names = shortened(facts.labels.keys().take(MOST_LABELS));
+    let width = names.iter().map(|name| name.chars().count() + 1).fold(30, usize::max);
     let row = |cells: [&str; 5]| {
         let [label, requests, failed, p50, p99] = cells;
-        let label: String = label.chars().take(29).collect();
-        format!("  {label:30}{requests:>12}{failed:>10}{p50:>13}{p99:>13}\n")
+        format!("  {label:width$}{requests:>12}{failed:>10}{p50:>13}{p99:>13}\n")
     };
     // Not every tool prints a p99.
     let has = |level: &Quantile| {
@@ -244,7 +275,7 @@ fn labels(facts: &Facts) -> String {
     let tail = tails.into_iter().find(has).unwrap_or(Quantile::P99);
     text += &row(["label", "requests", "failed", "p50", &tail.name()]);
     let known = |count: Option<u64>| count.map_or("–".to_owned(), counted);
-    for (name, of) in facts.labels.iter().take(MOST_LABELS) {
+    for (name, of) in names.iter().zip(facts.labels.values()) {
         let time = |level| {
             let ns = of.times.as_ref().and_then(|times| times.quantile_ns(level));
             ns.map_or("–".to_owned(), |ns| Nanos(ns).to_string())

@@ -135,7 +135,7 @@ pub(crate) fn init(arguments: &Init) -> Result<Exit, Failure> {
 /// Fails before anything is sent if nothing may be written.
 fn check_places(arguments: &Init, mix: &Path) -> Result<(), Failure> {
     for path in [arguments.out.as_path(), mix] {
-        let shown = path.display();
+        let shown = regular::shown(path);
         if path.symlink_metadata().is_ok() && !arguments.force {
             return Err(Failure::question(format!(
                 "{shown}: there is such a file; name another one with --out, or replace it with --force"
@@ -168,6 +168,7 @@ fn draft(arguments: &Init, mix: &Path) -> Result<Draft, Failure> {
 fn of_url(arguments: &Init, url: &str, mix: &Path) -> Result<Draft, Failure> {
     let is_document = arguments.kind.is_some();
     let seen = ask(arguments, url, if is_document { 1 } else { probe::REQUESTS })?;
+    must_succeed(&seen)?;
     let found = described::detect(&seen.body).ok().filter(|kind| *kind == Kind::OpenApi);
     match arguments.kind.or(found) {
         Some(kind) => {
@@ -197,15 +198,28 @@ fn of_url(arguments: &Init, url: &str, mix: &Path) -> Result<Draft, Failure> {
     }
 }
 
+/// Asks a service; fails if no request has a response.
 fn ask(arguments: &Init, url: &str, requests: u64) -> Result<Seen, Failure> {
-    probe(&Probe {
+    let seen = probe(&Probe {
         url,
         header: &arguments.header,
         header_file: arguments.header_file.as_deref(),
         ca: arguments.ca.as_deref().filter(|_| url.starts_with("https:")),
         insecure: arguments.insecure && url.starts_with("https:"),
         requests,
-    })
+    })?;
+    match seen.responses() {
+        0 => Err(Failure::no_answer(facts::no_success(&seen))),
+        _ => Ok(seen),
+    }
+}
+
+/// Fails if each response was a failure: an experiment of these requests would measure nothing else.
+fn must_succeed(seen: &Seen) -> Result<(), Failure> {
+    match seen.has_success() {
+        true => Ok(()),
+        false => Err(Failure::no_answer(facts::no_success(seen))),
+    }
 }
 
 fn wanted(arguments: &Init) -> Wanted {
@@ -221,7 +235,7 @@ fn wanted(arguments: &Init) -> Wanted {
 }
 
 fn read_file(arguments: &Init, path: &Path) -> Result<(Kind, Described), Failure> {
-    let wrong = |why: String| Failure::question(format!("{}: {why}", path.display()));
+    let wrong = |why: String| Failure::question(format!("{}: {why}", regular::shown(path)));
     let file = regular::open_input(path).map_err(|error| {
         let remedy = match error.kind() {
             std::io::ErrorKind::NotFound => "; name a file, or a URL with http:// or https://",
@@ -401,8 +415,9 @@ fn tell(
     let name = arguments.out.display().to_string();
     let guesses = |text: &str| text.matches("# guess:").count();
     let all = guesses(&experiment.yaml) + mix.as_ref().map_or(0, |mix| guesses(&mix.text));
-    let of_mix = mix.as_ref().map_or(String::new(), |_| format!(" and {}", mix_path.display()));
-    output::error(&format!("wrote    {name}{of_mix}"));
+    let of_mix =
+        mix.as_ref().map_or(String::new(), |_| format!(" and {}", regular::shown(mix_path)));
+    output::error(&format!("wrote    {}{of_mix}", regular::shown(&arguments.out)));
     output::error(&format!(
         "guessed  {all} values, marked `# guess:` there: read them before a run"
     ));
@@ -431,6 +446,10 @@ fn put(path: &Path, text: &str, force: bool) -> Result<(), Failure> {
         }
     };
     written.map_err(|error| {
-        Failure::no_answer(format!("writing {}: {}", path.display(), regular::in_words(&error)))
+        Failure::no_answer(format!(
+            "writing {}: {}",
+            regular::shown(path),
+            regular::in_words(&error)
+        ))
     })
 }

@@ -18,7 +18,8 @@ const USUAL: &str = "results";
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Exit codes: 0 listed, 2 not a folder, 3 listed, but the answer of a run cannot be trusted any more."
+    after_help = "Exit codes: 0 listed, 2 not a folder, 3 listed, but the answer of a run cannot be trusted any more, \
+                  or a run cannot be read."
 )]
 pub(crate) struct List {
     /// A folder with results directories, or one of them
@@ -31,7 +32,7 @@ pub(crate) struct List {
 
 pub(crate) fn list(arguments: &List) -> Result<Exit, Failure> {
     let listing = Listing::of(&arguments.folder).map_err(|error| {
-        let (folder, why) = (arguments.folder.display(), regular::plain(&error));
+        let (folder, why) = (regular::shown(&arguments.folder), regular::plain(&error));
         Failure::question(format!(
             "{folder}: {why}; name the folder of your results: benchwright list DIR"
         ))
@@ -44,7 +45,12 @@ pub(crate) fn list(arguments: &List) -> Result<Exit, Failure> {
     if !arguments.json {
         listing.skipped.iter().for_each(|skipped| output::error(&skipped_in_words(skipped)));
     }
-    Ok(unread::exit(listing.runs.iter().any(|run| !run.unread.is_empty())))
+    Ok(exit(&listing))
+}
+
+fn exit(listing: &Listing) -> Exit {
+    let is_untrusted = listing.runs.iter().any(|run| !run.unread.is_empty());
+    unread::exit(is_untrusted || listing.skipped.iter().any(|skipped| skipped.is_damaged))
 }
 
 fn text(listing: &Listing) -> String {
@@ -93,7 +99,7 @@ fn of_run(run: &Run) -> String {
     text
 }
 
-fn skipped_in_words(Skipped { directory, why }: &Skipped) -> String {
+fn skipped_in_words(Skipped { directory, why, .. }: &Skipped) -> String {
     format!("skipped  {}: {}", line(directory), line(why))
 }
 

@@ -111,7 +111,7 @@ fn write_pages(directory: &Path, all: Command) -> Result<(), Failure> {
     written.map_err(|error| {
         Failure::question(format!(
             "writing pages into {}: {error}; name a folder that you may write to",
-            directory.display()
+            results::regular::shown(directory)
         ))
     })
 }

@@ -28,7 +28,7 @@ pub(crate) struct Open {
 
 pub(crate) fn open(arguments: &Open) -> Result<Exit, Failure> {
     let (path, exit) = super::report::write(&arguments.directory, None)?;
-    output::result(&format!("{}\n", path.display()))?;
+    output::result(&format!("{}\n", regular::shown(&path)))?;
     let page = std::path::absolute(&path).unwrap_or(path);
     match viewer(&url_of(&page), &|name| std::env::var(name).ok()) {
         Viewer::None => output::error(

@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use ::report::Written;
 use clap::Args;
 use lab::past::Past;
-use results::{Directory, regular};
+use results::{Directory, regular, shell};
 
 use super::files::{self, Says};
 use super::unread;
 use console::output::{self, Exit, Failure};
+
+#[cfg(test)]
+mod tests;
 
 #[derive(Args, Debug)]
 #[command(
@@ -34,18 +37,18 @@ pub(crate) fn report(arguments: &Report) -> Result<Exit, Failure> {
         [only] if only.is_dir() || !only.exists() => write(only, out.as_deref())?,
         files => (files::report::report(files, says, out.as_deref())?, Exit::Answered),
     };
-    output::result(&format!("{}\n", path.display()))?;
+    output::result(&format!("{}\n", regular::shown(&path)))?;
     Ok(exit)
 }
 
 /// Fails if no page can be written into a results directory, with the remedy.
 fn check_writable(path: &Path, directory: &Directory) -> Result<(), Failure> {
     regular::check_writable(directory.path()).map_err(|error| {
-        let (shown, why) = (path.display(), regular::plain(&error));
+        let (shown, why) = (regular::shown(path), regular::plain(&error));
         Failure::question(format!(
-            "{shown}/{} cannot be written: {why}; write the page elsewhere, and open that: `benchwright report \
-             {shown} --out FILE.html`",
-            ::report::NAME
+            "{shown}/{} cannot be written: {why}; write the page elsewhere, and open that: `{} --out FILE.html`",
+            ::report::NAME,
+            shell::line(&["benchwright", "report", &path.display().to_string()])
         ))
     })
 }
@@ -59,20 +62,22 @@ pub(super) fn write(path: &Path, out: Option<&Path>) -> Result<(PathBuf, Exit), 
             .map_err(|error| Failure::question(format!("{error:#}")))?,
         None => check_writable(path, &open()?)?,
     }
-    // The page shows what the journal says; without a readable spec it shows what was written when the run ended.
-    let composed = match Past::read(path) {
+    // The page shows what the journal says; without a spec that can be read nothing follows from that, and what was
+    // written when the run ended may be anything.
+    let composed = match Past::without_machines(path) {
         Ok(past) => {
             let (answer, unread, lacks) = (past.answer(), past.unread(), past.lacks_evidence());
-            let composed = ::report::compose(&past.directory, Some(past.journal), Some(answer));
+            let journal = Some(past.journal);
+            let composed = ::report::compose(&past.directory, journal, Some(answer), None);
             // The page sees the trials; what follows from them is known only with the plan.
             composed.map(|(page, it)| {
                 (page, Written { unread, lacks_evidence: it.lacks_evidence || lacks, ..it })
             })
         }
-        Err(_) => {
+        Err(why) => {
             let directory = open()?;
             directory.answer().map_err(Failure::question)?;
-            ::report::compose(&directory, None, None)
+            ::report::compose(&directory, None, None, Some(&why.to_string()))
         }
     };
     let (page, written) = composed.map_err(Failure::question)?;
@@ -83,7 +88,7 @@ pub(super) fn write(path: &Path, out: Option<&Path>) -> Result<(PathBuf, Exit), 
         }
         Some(out) => {
             let replaced = output::replace(out, page.as_bytes());
-            replaced.map_err(|error| Failure::unwritten(out.display(), &error))?;
+            replaced.map_err(|error| Failure::unwritten(regular::shown(out), &error))?;
             Written { path: out.to_owned(), ..written }
         }
     };

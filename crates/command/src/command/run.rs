@@ -15,7 +15,7 @@ use lab::{Error, Host, experiment, spec};
 use local::Local;
 use results::answer::Verdict;
 use results::directory::Readers;
-use results::{Answer, Directory, shell};
+use results::{Answer, shell};
 
 use super::unread;
 use crate::progress::{Watched, Watcher};
@@ -134,7 +134,7 @@ pub(crate) fn rerun(arguments: &Rerun) -> Result<Exit, Failure> {
         experiment::rerun(earlier, out, host, backends, progress)
     })?;
     if let Ok(Ended { directory, .. }) = &ended {
-        let (a, b) = (shown(earlier), shown(directory));
+        let (a, b) = (shown(earlier), shown(directory.path()));
         let line = shell::line(&["benchwright", "compare", &a, &b]);
         output::error(&format!("compare  {line}"));
     }
@@ -194,7 +194,7 @@ fn tell_staying(staying: &[String], exit: Exit) -> Exit {
 
 /// Returns the backend of a spec: the one place that knows them all. It tells what is not an event of
 /// the run.
-fn backend(
+pub(super) fn backend(
     spec: &Resolved,
     host: &Host,
     tell: &(impl Fn(&str) + Clone + 'static),
@@ -230,7 +230,7 @@ pub(super) fn conclude(ended: Result<Ended, lab::Error>, json: bool) -> Result<E
         false => lab::answer::table(answer),
     })?;
     // An answer that is only a bound may go on, too.
-    let go_on = answer.go_on(&shown(&ended.directory));
+    let go_on = answer.go_on(&shown(ended.directory.path()));
     let tell = || go_on.iter().for_each(|command| output::error(&format!("go on    {command}")));
     let exit = match answer.verdict {
         Verdict::Answered => {
@@ -256,10 +256,11 @@ pub(super) fn conclude(ended: Result<Ended, lab::Error>, json: bool) -> Result<E
 /// within the directory: the content of a directory must not depend on where it is, or the same run
 /// would differ.
 fn report(ended: &Ended) -> Result<String, results::directory::Error> {
-    let results = Directory::open(&ended.directory)?;
+    // Through the folder that the run has open: another one may have its name.
+    let results = &ended.directory;
     let Written { path, unread, problems, .. } =
-        ::report::write(&results, None, Some(ended.answer.clone()))?;
-    unread::lines(&shown(&ended.directory), &unread).iter().for_each(|line| output::error(line));
+        ::report::write(results, None, Some(ended.answer.clone()))?;
+    unread::lines(&shown(results.path()), &unread).iter().for_each(|line| output::error(line));
     problems.iter().for_each(|problem| output::error(&format!("! not shown: {problem}")));
     let name = path.strip_prefix(results.path()).unwrap_or(&path);
     results.write_answer(&Answer { report: Some(shown(name)), ..ended.answer.clone() })?;

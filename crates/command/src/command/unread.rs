@@ -1,7 +1,7 @@
 //! The files of a results directory that cannot be read any more: every command that reads one names them.
 
 use lab::past::Past;
-use results::shell;
+use results::{regular, shell};
 
 use console::output::{self, Exit};
 
@@ -12,7 +12,8 @@ pub(super) fn tell(past: &Past) {
 
 /// Returns the lines that name the files of a directory.
 pub(super) fn lines(directory: &str, unread: &[String]) -> Vec<String> {
-    let line = |text: &String| format!("! {directory}: {text}");
+    let name = regular::one_line(directory);
+    let line = |text: &String| format!("! {name}: {text}");
     let mut lines: Vec<String> = unread.iter().map(line).collect();
     if !unread.is_empty() {
         let resume = shell::resume(directory, &[]);

@@ -2,6 +2,7 @@
 
 mod bench;
 mod convert;
+mod ending;
 mod given;
 mod lists;
 pub(crate) mod original;

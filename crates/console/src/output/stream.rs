@@ -119,7 +119,7 @@ pub fn create(path: &Path) -> io::Result<Destination> {
             Err(_) => {}
         }
         if !is_told {
-            super::error(&format!("waiting for a reader of {}", path.display()));
+            super::error(&format!("waiting for a reader of {}", regular::shown(path)));
             is_told = true;
         }
         clock::sleep_until(clock::now() + Nanos::from_millis(u64::from(WAIT)));
@@ -141,7 +141,7 @@ pub(super) fn check_place(path: &Path) -> io::Result<()> {
     }
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = regular::folder_of(&target);
-    let shown = folder.display();
+    let shown = regular::shown(folder);
     match std::fs::metadata(folder) {
         Ok(found) if !found.is_dir() => {
             Err(io::Error::other(format!("{shown} is not a folder; name a file in a folder")))

@@ -57,7 +57,7 @@ fn a_har_of_chrome_becomes_a_mix_of_its_own_origin_without_its_secrets() {
         left out: 3 requests to other origins: https://api.example (1), https://cdn.example (1); --base with one of these takes its requests
         not sent: 1 request with another method than GET and HEAD, which may change data: in the mix they are comments; --writes sends them, too
         BODY_PASSWORD: the field password of a body
-        HEADER_AUTHORIZATION: the header field authorization
+        HEADER_AUTHORIZATION: what follows `Bearer ` in the header field authorization
         QUERY_ACCESS_TOKEN: the parameter access_token of a URL"#]].assert_eq(&said(&found));
     let mix = written(&found);
     expect![[r##"
@@ -102,6 +102,50 @@ fn a_journey_has_the_requests_in_their_order_with_the_times_between_them() {
     let wanted = Wanted { writes: true, ..wanted };
     let mix = written(&described(CHROME, &wanted).unwrap());
     assert!(mix.contains("\"think 980ms\",\"POST /api/login\""), "{mix}");
+}
+
+/// A login, what it gives, and two requests that use it.
+const LOGIN: &str = r##"{"log":{"version":"1.2","entries":[
+ {"startedDateTime":"2026-11-24T10:12:00.100Z","time":1,"request":{"method":"POST","url":"https://h/login","headers":[],
+   "postData":{"mimeType":"application/json","text":"{\"password\":\"canary-password\"}"}},
+  "response":{"status":200,"content":{"mimeType":"application/json","text":"{\"data\":[{\"token\":\"canary-token\"}]}"}}},
+ {"startedDateTime":"2026-11-24T10:12:00.200Z","time":1,"request":{"method":"GET","url":"https://h/items","headers":[
+    {"name":"Authorization","value":"Bearer canary-token"},{"name":"X-CSRF","value":"canary-csrf"}]},
+  "response":{"status":200}},
+ {"startedDateTime":"2026-11-24T10:12:00.300Z","time":1,"request":{"method":"GET","url":"https://h/items/1","headers":[
+    {"name":"Authorization","value":"Bearer canary-token"}]},
+  "response":{"status":200}}]}}"##;
+
+#[test]
+fn a_journey_captures_the_tokens_that_its_responses_give() {
+    let wanted = Wanted { journey: true, writes: true, ..Wanted::default() };
+    let mix = written(&described(LOGIN, &wanted).unwrap());
+    let lines = |mix: &str| {
+        let lines = mix.lines().filter(|line| line.starts_with('{'));
+        lines.collect::<Vec<&str>>().join("\n")
+    };
+    expect![[r#"
+        {"label":"POST /login","method":"POST","target":"/login","body":"{\"password\":\"${env.BODY_PASSWORD}\"}","capture":{"token":"json:/data/0/token"}}
+        {"label":"GET /items","target":"/items","headers":{"Authorization":"Bearer {{session.token}}","X-CSRF":"${env.HEADER_X_CSRF}"}}
+        {"label":"GET /items/1","target":"/items/1","headers":{"Authorization":"Bearer {{session.token}}"}}
+        {"session":"user","steps":["POST /login","GET /items","GET /items/1"]}"#]].assert_eq(&lines(&mix));
+    assert!(!mix.contains("canary"), "{mix}");
+    // Without its login, the token is one of the environment, and that is said.
+    let wanted = Wanted { writes: false, ..wanted };
+    let found = described(LOGIN, &wanted).unwrap();
+    let mix = written(&found);
+    assert!(!mix.contains("session.token") && mix.contains("HEADER_AUTHORIZATION"), "{mix}");
+    expect![[r#"
+        the session does not capture what it sends as Authorization: the response to POST /login, which is not sent, gave it (json:/data/0/token); with --writes it is captured
+        not sent: 1 request with another method than GET and HEAD, which may change data: in the mix they are comments; --writes sends them, too"#]].assert_eq(&found.said.join("\n"));
+    // A request that was sent before with another token is not one of the login's session.
+    let early = r#"{"startedDateTime":"2026-11-24T10:12:00.000Z","time":1,"request":{"method":"GET","url":"https://h/items","headers":[
+      {"name":"Authorization","value":"Bearer canary-early"},{"name":"X-CSRF","value":"canary-csrf"}]},"response":{"status":200}},"#;
+    let text = LOGIN.replacen("[\n", &format!("[{early}\n"), 1);
+    let wanted = Wanted { writes: true, ..wanted };
+    let mix = written(&described(&text, &wanted).unwrap());
+    assert_eq!(mix.matches("{{session.token}}").count(), 1, "{mix}");
+    assert!(mix.contains("Bearer ${env.HEADER_AUTHORIZATION}"), "{mix}");
 }
 
 /// The shape of what Firefox saves: no `_resourceType`, a zone, HTTP/1.1.

@@ -226,3 +226,106 @@ fn a_binary_file_that_ends_in_its_version_is_refused() {
     let gatling = [&[0, 0, 0, 0, 6][..], b"3.12.0"].concat();
     assert!(read_bytes(&gatling, &Asked::default()).unwrap_err().contains("Gatling writes"));
 }
+
+#[test]
+fn the_checks_of_a_script_of_k6_are_counted() {
+    let of = |metrics: &str| {
+        let text = format!("{{\"metrics\":{{\"http_req_duration\":{{\"med\":2}},{metrics}}}}}");
+        read_text(&text).unwrap()
+    };
+    let requests =
+        r#""http_reqs":{"count":1000,"rate":100},"http_req_failed":{"passes":0,"fails":1000}"#;
+    let counts = |found: &Foreign| found.facts.checks.map(|checks| (checks.failed, checks.made));
+    let found = of(&format!(r#"{requests},"checks":{{"passes":10,"fails":990,"value":0.01}}"#));
+    assert_eq!(counts(&found), Some((990, 1_000)));
+    assert_eq!(
+        texts(&found, Code::Failing),
+        [
+            "990 of 1,000 checks failed (99.00 %): fewer than half succeeded, so these are no figures of a working \
+          service"
+        ]
+    );
+    assert_eq!((found.supports.len(), found.facts.goodput_per_s), (0, None));
+    let found = of(&format!(r#"{requests},"checks":{{"values":{{"passes":960,"fails":40}}}}"#));
+    assert_eq!(
+        texts(&found, Code::Failing),
+        ["40 of 1,000 checks failed (4.00 %): these are the figures of a failing service"]
+    );
+    assert!(found.facts.is_failing() && !found.facts.is_mostly_failing());
+    let found = of(&format!(r#"{requests},"checks":{{"passes":1000,"fails":0}}"#));
+    assert_eq!((texts(&found, Code::Failing).len(), found.facts.goodput_per_s), (0, Some(100.0)));
+    assert_eq!(counts(&of(requests)), None);
+    // The newest summary, and the points.
+    let newest = include_str!("samples/k6-results.json").replace(
+        r#""checks": {"metrics": []"#,
+        r#""checks": {"metrics": [{"name": "checks_failed", "values": {"matches": 7, "total": 9}}]"#,
+    );
+    assert_eq!(counts(&read_text(&newest).unwrap()), Some((7, 9)));
+    let point = |value: u32| {
+        format!(
+            "{{\"metric\":\"checks\",\"type\":\"Point\",\"data\":{{\"time\":\"2026-11-24T10:12:00Z\",\"value\":{value},\
+             \"tags\":{{\"check\":\"status is 200\"}}}}}}\n"
+        )
+    };
+    let lines =
+        include_str!("samples/k6-lines.json").to_owned() + &point(0) + &point(1) + &point(0);
+    let lines = read_text(&lines).unwrap();
+    assert_eq!(counts(&lines), Some((2, 3)));
+    assert_eq!(counts(&merged(&[lines.clone(), lines]).unwrap()), Some((4, 6)));
+}
+
+#[test]
+fn a_call_that_failed_is_a_failure_in_every_protocol_and_without_a_column_for_it() {
+    let grpc = |status: &str| {
+        format!(
+            "{{\"metric\":\"grpc_req_duration\",\"type\":\"Point\",\"data\":{{\"time\":\"2026-11-24T10:12:00Z\",\
+             \"value\":2,\"tags\":{{\"status\":\"{status}\"}}}}}}\n"
+        )
+    };
+    let found = read_text(&(grpc("0") + &grpc("14"))).unwrap();
+    assert_eq!((found.facts.requests, found.facts.failed), (Some(2), Some(1)));
+    let fortio = |codes: &str| {
+        let text = include_str!("samples/fortio.json").replace(r#"{"200": 2700, "503": 3}"#, codes);
+        let found = read_text(&text).unwrap();
+        (found.facts.requests, found.facts.failed)
+    };
+    assert_eq!(fortio(r#"{"SERVING": 2700, "ERROR": 3}"#), (Some(2_703), Some(3)));
+    assert_eq!(fortio(r#"{"OK": 2703}"#), (Some(2_703), Some(0)));
+    let jmeter = |table: &str| read_text(table).unwrap().facts.failed;
+    let rows = "1764000000000,5,200\n1764000000100,5,500\n";
+    assert_eq!(jmeter(&format!("timeStamp,elapsed,responseCode\n{rows}")), Some(1));
+    assert_eq!(jmeter("timeStamp,elapsed\n1764000000000,5\n"), None);
+}
+
+#[test]
+fn the_calls_that_ghz_leaves_out_have_no_time() {
+    let read = |options: &str| {
+        let text = format!(
+            "{{{options} \"count\": 2000, \"total\": 10000000000, \"average\": 2500000, \"fastest\": 1000000, \
+             \"slowest\": 4000000, \"rps\": 200.0, \"statusCodeDistribution\": {{\"OK\": 1100, \"Unavailable\": 900}}, \
+             \"latencyDistribution\": [{{\"percentage\": 99, \"latency\": 3000000}}], \"details\": null}}"
+        );
+        read_text(&text).unwrap()
+    };
+    let found = read("\"options\": {\"concurrency\": 2},");
+    assert_eq!((found.facts.count(), found.facts.mean()), (Some(1_100), None));
+    assert_eq!(
+        texts(&found, Code::LeftOut),
+        [
+            "900 of 2,000 requests failed, and have no time here: they are missing in every percentile"
+        ]
+    );
+    assert!(texts(&found, Code::FailuresAmongTimes).is_empty());
+    assert!(!texts(&found, Code::OfTool).concat().contains("--count-errors"));
+    let found = read("\"options\": {\"concurrency\": 2, \"count-errors\": true},");
+    assert_eq!((found.facts.count(), found.facts.mean()), (Some(2_000), Some(Nanos(2_500_000))));
+    assert!(texts(&found, Code::LeftOut).is_empty());
+    assert_eq!(texts(&found, Code::FailuresAmongTimes).len(), 1);
+    let found = read("");
+    assert_eq!(found.facts.count(), Some(1_100));
+    assert!(
+        texts(&found, Code::OfTool)
+            .concat()
+            .contains("--count-errors, which the file does not say")
+    );
+}

@@ -90,7 +90,7 @@ fn the_json_of_ghz_with_and_without_its_calls() {
             ghz of ghz: since Sent, loop Open
               requests 400 failed 0 unanswered – not sent – in 10.0 s at 40.0/s of 50.0/s
               times of 400: mean 2500000 p50 2000000 p90 – p99 3000000 p99.9 – max 4000000; statuses {"OK": 400}
-              FromSending Behind OnlyQuantiles FewRequests GeneratorUnknown OfTool OfTool OfTool
+              FromSending Behind OnlyQuantiles FewRequests GeneratorUnknown OfTool OfTool
         "#]],
     );
 }

@@ -122,3 +122,79 @@ fn a_summary_of_k6_has_the_labels_of_its_thresholds() {
     "#]]
     .assert_eq(&[metrics, nested, listed].map(of).join("\n"));
 }
+
+#[test]
+fn the_secrets_of_a_url_are_in_no_label() {
+    let url = "http://u:pw123@h/x?token=ABCSECRET0";
+    let vegeta = format!(
+        "{{\"code\":200,\"timestamp\":\"2026-11-24T10:12:00Z\",\"latency\":5,\"bytes_out\":0,\"method\":\"GET\",\
+         \"url\":\"{url}\"}}\n"
+    );
+    let k6 = format!(
+        "{{\"metric\":\"http_req_duration\",\"type\":\"Point\",\"data\":{{\"time\":\"2026-11-24T10:12:00Z\",\"value\":2,\
+         \"tags\":{{\"status\":\"200\",\"name\":\"{url}\"}}}}}}\n"
+    );
+    let summary = format!(
+        "{{\"metrics\":{{\"http_req_duration\":{{\"med\":2}},\"http_req_duration{{name:{url}}}\":{{\"med\":2}},\
+         \"http_req_duration{{name:{url}1}}\":{{\"med\":3}}}}}}"
+    );
+    let locust = format!(
+        "Type,Name,Request Count,Failure Count,Requests/s,50%\nGET,{url},7,0,1,5\nGET,{url}1,9,0,1,5\n\
+         ,Aggregated,16,0,1,5\n"
+    );
+    let jmeter = format!("timeStamp,elapsed,label,success\n1764000000000,5,{url},true\n");
+    let gatling = format!("RUN\ta\tb\t1764000000000\t3.9.5\nREQUEST\t\t{url}\t5\t9\tOK\t\n");
+    let mut shown = String::new();
+    for text in [vegeta, k6, summary, locust, jmeter, gatling] {
+        let found = read_text(&text).unwrap();
+        let whole = serde_json::to_string(&found).unwrap();
+        assert!(!whole.contains("pw123") && !whole.contains("SECRET"), "{whole}");
+        let names: Vec<&str> = found.facts.labels.keys().map(String::as_str).collect();
+        shown += &format!("{}: {}\n", found.format, names.join(" | "));
+    }
+    expect![[r#"
+        vegeta-json: GET http://u:(redacted)@h/x?token=(redacted)
+        k6-json: http://u:(redacted)@h/x?token=(redacted)
+        k6: http://u:(redacted)@h/x?token=(redacted) | http://u:(redacted)@h/x?token=(redacted) (2)
+        locust: GET http://u:(redacted)@h/x?token=(redacted) | GET http://u:(redacted)@h/x?token=(redacted) (2)
+        jmeter: http://u:(redacted)@h/x?token=(redacted)
+        gatling: http://u:(redacted)@h/x?token=(redacted)
+    "#]].assert_eq(&shown);
+    let asked = Asked {
+        rows_are_requests: true,
+        unit: Some(Unit::Seconds),
+        column: Some("url".to_owned()),
+        ..Asked::default()
+    };
+    let refused = read_bytes(format!("url,ms\n{url},5\n{url},5\n").as_bytes(), &asked).unwrap_err();
+    assert!(
+        refused.starts_with("line 2: `http://u:(redacted)@h/x?token=(redacted)` is not"),
+        "{refused}"
+    );
+    let wrong = read_text(&format!(
+        "{{\"metric\":\"vus\",\"type\":\"Point\",\"data\":{{\"value\":\"{url}\"}}}}\n{{}}\n"
+    ));
+    assert!(!wrong.unwrap_err().contains("pw123"));
+}
+
+/// A secret is cut off with the name of which it is a part, never in its middle.
+#[test]
+fn a_long_name_has_both_ends_and_no_secret() {
+    let name = |end: &str| {
+        let path = "long/".repeat(30);
+        format!("http://user:{}@h/{path}{end}", "s3cret".repeat(50))
+    };
+    let row = |end: &str| format!("1764000000000,5,{},true\n", name(end));
+    let text = format!("timeStamp,elapsed,label,success\n{}{}", row("one"), row("two"));
+    let labels = read_text(&text).unwrap().facts.labels;
+    let names: Vec<&String> = labels.keys().collect();
+    assert_eq!(names.len(), 2);
+    assert!(names.iter().all(|name| !name.contains("s3cret") && name.chars().count() <= 200));
+    let path = "p/".repeat(300);
+    let row = |end: &str| format!("1764000000000,5,/{path}{end},true\n");
+    let text = format!("timeStamp,elapsed,label,success\n{}{}", row("one"), row("two"));
+    let labels = read_text(&text).unwrap().facts.labels;
+    assert!(labels.keys().all(|name| name.chars().count() == 200));
+    let ends: Vec<bool> = labels.keys().map(|name| name.ends_with("/one")).collect();
+    assert_eq!(ends, [true, false]);
+}

@@ -39,8 +39,9 @@ impl Noting {
         let compared =
             arguments.compare_clock.iter().map(compare).collect::<Result<_, Failure>>()?;
         // Created now: at the end it would be too late to refuse the path.
-        let file = output::create(path)
-            .map_err(|error| Failure::question(format!("--notes {}: {error}", path.display())))?;
+        let file = output::create(path).map_err(|error| {
+            Failure::question(format!("--notes {}: {error}", results::regular::shown(path)))
+        })?;
         let (path, sources) = (path.clone(), wanted.sources.clone());
         Ok(Some(Noting { path, file, sources, compared }))
     }
@@ -80,7 +81,7 @@ impl Noting {
         let mut out = BufWriter::new(self.file);
         let written = notes::write_sent(&header, &sent.senders, sent.unnoted, &mut out);
         written.map_err(|error| {
-            Failure::unwritten(format!("--notes {}", self.path.display()), &error)
+            Failure::unwritten(format!("--notes {}", results::regular::shown(&self.path)), &error)
         })?;
         Ok(warnings)
     }

@@ -152,7 +152,7 @@ fn pacing(arguments: &Load) -> Result<Pacing, Failure> {
             Ok(Pacing::Open { load: Offered::Drawn { shape, distribution }, sharing })
         }
         (None, Some(path)) => {
-            let name = path.display().to_string();
+            let name = regular::shown(path);
             let file =
                 regular::open_input(path).map_err(|e| Failure::question(format!("{name}: {e}")))?;
             let trace = Trace::read(&name, BufReader::new(file), arguments.speed);

@@ -14,6 +14,7 @@ use load::driver::http1::{
 use load::validity::{self, Besides};
 use load::{Fault, Outcome};
 use measure::Nanos;
+use results::failing::{self, Tally};
 use results::load::Tls;
 use script::Defaults;
 use wire::http1::fields;
@@ -63,10 +64,14 @@ pub struct Seen {
     /// The first body.
     pub body: Vec<u8>,
     pub body_bytes: u64,
-    /// The usual time of a request that is alone.
+    /// The usual time of a request that is alone; `None` if one had no response, whose time is only that of a limit.
     pub alone: Option<Nanos>,
-    /// The connections that were opened after the first one.
-    pub reconnects: u64,
+    /// The connections that the service closed.
+    pub closed: u64,
+    /// Those that we closed, since it had sent bytes that belong to no request.
+    pub unasked: u64,
+    /// The failures, in a sentence.
+    pub failures: Option<String>,
     pub tls: Option<Tls>,
     pub took: Nanos,
 }
@@ -74,6 +79,11 @@ pub struct Seen {
 impl Seen {
     pub fn responses(&self) -> u64 {
         self.statuses.values().sum()
+    }
+
+    /// Returns true if a response was not a failure.
+    pub fn has_success(&self) -> bool {
+        self.statuses.keys().any(|status| *status < 400)
     }
 }
 
@@ -175,6 +185,7 @@ fn ask(arguments: &Load, secrets: &mut results::Secrets) -> Result<Seen, Failure
     let document = document::of(&context, &plan, &targets, &measurement, &judgement);
     drop(measured.drivers);
     let mut seen = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
+    let failures = failing::of(&document);
     let total = document.total;
     let is_answer = |outcome: &str| ["ok", "status"].contains(&outcome);
     seen.failed = total
@@ -182,11 +193,16 @@ fn ask(arguments: &Load, secrets: &mut results::Secrets) -> Result<Seen, Failure
         .into_iter()
         .filter(|(outcome, count)| 0 < *count && !is_answer(outcome))
         .collect();
-    seen.alone = total.service_time.map(|times| Nanos(times.p50_ns));
-    seen.reconnects = total.counts.reconnects;
+    let times = total.service_time.filter(|_| seen.failed.is_empty());
+    seen.alone = times.map(|times| Nanos(times.p50_ns));
+    seen.unasked = document.connections.and_then(|it| it.unasked).unwrap_or_default();
+    // A request without a response took its connection along.
+    let by_us = seen.unasked + seen.failed.values().sum::<u64>();
+    seen.closed = total.counts.reconnects.saturating_sub(by_us);
+    seen.failures = Tally::of(&total.counts).in_words(&failures);
     seen.tls = total.tls;
     seen.took = Nanos::from_secs_f64(document.measured_s);
-    for text in seen.fields.values_mut() {
+    for text in seen.fields.values_mut().chain(&mut seen.failures) {
         *text = secrets.redact(text);
     }
     Ok(seen)

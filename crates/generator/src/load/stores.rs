@@ -88,7 +88,7 @@ fn check(arguments: &Load) -> anyhow::Result<()> {
 
 /// Reads the workload, and what the store has to know.
 fn asked(arguments: &Load, file: &Path, target: &Target, login: Login) -> anyhow::Result<Asked> {
-    let name = file.display().to_string();
+    let name = regular::shown(file);
     let read = || format!("--ycsb {name}");
     let content = regular::read_input(file, regular::MOST_OF_SHORT).with_context(read)?;
     let table = if target.scheme == Scheme::Kv { kv::PROPERTIES } else { &[] };
@@ -120,7 +120,7 @@ fn asked(arguments: &Load, file: &Path, target: &Target, login: Login) -> anyhow
             let file = kv::token_file(&properties);
             let token = file.map(|file| token::read("kv.tokenfile", Path::new(&file)));
             let token = token.transpose().map_err(Error::msg)?;
-            Store::Kv(Settings::of(&properties, &workload)?, token)
+            Store::Kv(Settings::of(&properties, &workload, arguments.timeout)?, token)
         }
         _ => Store::Redis(login),
     };

@@ -65,3 +65,22 @@ fn a_journey_is_shown_step_by_step() {
     "#]]
     .assert_eq(&output::json(&document(&mix, &shown[..1])));
 }
+
+/// In a body it may be of a template of the service.
+#[test]
+fn a_name_that_only_seems_to_be_a_reference_is_refused_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.jsonl");
+    let checked = |line: &str| {
+        std::fs::write(&path, format!("# ${{NAME}}\n{line}\n")).unwrap();
+        check(&path).map_err(|failure| format!("{:#}", failure.error))
+    };
+    let header = r#"{"target":"/","headers":{"Authorization":"Bearer ${MYTOK}"}}"#;
+    let why = checked(header).unwrap_err();
+    assert!(why.ends_with("m.jsonl:2: `${MYTOK}` is not a reference; write ${env.MYTOK} for the value of a variable of the environment"), "{why}");
+    assert!(
+        checked(r#"{"target":"/a?b=${vars.x}"}"#).unwrap_err().contains("write ${env.NAME} for")
+    );
+    checked(&header.replace("${MYTOK}", "${env.MYTOK}")).unwrap();
+    checked(r#"{"method":"POST","target":"/","body":"{\"a\":\"${NAME}\"}"}"#).unwrap();
+}

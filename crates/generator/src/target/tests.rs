@@ -115,6 +115,9 @@ fn user_information_becomes_a_header_field_and_is_not_shown() {
     assert_eq!((target.path.as_str(), target.authorization), ("/x?key=open%20sesame", None));
     let error = resolve(&["http://${env.NOT}/".to_owned()], &finding, &secrets).unwrap_err();
     assert!(error.to_string().contains("the variable NOT is not set"), "{error}");
+    let error = resolve(&["http://a/?key=${PW}".to_owned()], &finding, &secrets).unwrap_err();
+    let wanted = "`${PW}` is not a reference; write ${env.PW} for the value of";
+    assert!(error.to_string().starts_with(wanted), "{error}");
 }
 
 #[test]

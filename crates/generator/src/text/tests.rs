@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use expect_test::{Expect, expect};
 use measure::Histogram;
-use results::load::{Group, Pacing, Target};
+use results::load::{Gate, GateName, Group, Pacing, Target};
 use results::sessions::{Broken, Sessions};
 
 use super::*;
@@ -125,6 +125,7 @@ fn failures_come_first_and_a_failing_service_is_not_just_valid() {
     let failing = |load: &mut Load, status: u64, timeout: u64| {
         let part = &mut load.total;
         (part.counts.ok, part.counts.failed) = (20_000 - status - timeout, status + timeout);
+        part.rates_per_s.goodput = part.counts.ok as f64 / 10.0;
         let outcomes = [("ok", part.counts.ok), ("status", status), ("timeout", timeout)];
         part.outcomes = outcomes.map(|(name, count)| (name.to_owned(), count)).into();
         part.reasons = [("status: 404".to_owned(), status)].into();
@@ -138,7 +139,8 @@ fn failures_come_first_and_a_failing_service_is_not_just_valid() {
         &load,
         expect![[r#"
             failed: 404 for 3,000 of 20,000 requests to /fast/; timeout for 20 of 20,000 requests to /fast/
-            asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
+            asked 2,000/s · offered 2,000/s · completed 2,000/s · goodput 1,698/s
+              20,000 requests · 3.00 MB
 
                               p50        p90        p99      p99.9     p99.99        max
             response      1.05 ms    1.05 ms    20.0 ms    20.0 ms  (20.0 ms)    20.0 ms
@@ -147,6 +149,7 @@ fn failures_come_first_and_a_failing_service_is_not_just_valid() {
             response: from the intended start · service: from sending · lateness: our own
               offered: what came due of the asked rate · (…): fewer than 10 beyond it
 
+            fails: 16,980 of 20,000 requests succeeded, and more than 3 % failed; see what was asked and what the service answers, or allow so many by --slo 'failures<=16%'
             valid measurement of a failing service. p99.9 rests on 20 requests: run 50.0 s for 100.
         "#]],
     );
@@ -155,7 +158,8 @@ fn failures_come_first_and_a_failing_service_is_not_just_valid() {
         &load,
         expect![[r#"
             failed: 404 for 19,000 of 20,000 requests to /fast/
-            asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
+            asked 2,000/s · offered 2,000/s · completed 2,000/s · goodput 100/s
+              20,000 requests · 3.00 MB
 
             mostly times of failures: 19,000 of 20,000 requests failed
                               p50        p90        p99      p99.9     p99.99        max
@@ -172,6 +176,34 @@ fn failures_come_first_and_a_failing_service_is_not_just_valid() {
     let slo = "failures<=99%".parse().unwrap();
     load.slo = results::verdict::judge(&[slo], &load.total);
     assert!(!of(&load).contains("fails:"), "the objective decides: {}", of(&load));
+}
+
+/// Neither the loop nor a late generator changes what a service answers.
+#[test]
+fn a_failing_service_has_one_exit_code() {
+    let exit_of = |failed: u64, pacing: Pacing, gates: &[GateName]| {
+        let mut load = load();
+        load.targets.pop();
+        (load.pacing, load.validity.valid) = (pacing, gates.is_empty());
+        let part = &mut load.total;
+        (part.counts.ok, part.counts.failed) = (20_000 - failed, failed);
+        part.outcomes = [("ok".to_owned(), 20_000 - failed), ("status".to_owned(), failed)].into();
+        part.reasons = [("status: 500".to_owned(), failed)].into();
+        load.targets[0].part = part.clone();
+        let gate = |name: &GateName| Gate { name: *name, passed: false, figure: String::new() };
+        load.validity.gates = gates.iter().map(gate).collect();
+        let text = of(&load);
+        assert!(!text.contains("perhaps") || gates.contains(&GateName::Disturbed), "{text}");
+        crate::verdict::exit(&load)
+    };
+    let open = || Pacing::Open { arrivals: "poisson".to_owned() };
+    let closed = || Pacing::Closed { think_ns: 0 };
+    assert_eq!(exit_of(8_000, open(), &[]), Exit::No);
+    assert_eq!(exit_of(8_000, closed(), &[]), Exit::No);
+    assert_eq!(exit_of(8_000, open(), &[GateName::Late]), Exit::No);
+    assert_eq!(exit_of(8_000, open(), &[GateName::Disturbed]), Exit::NoAnswer);
+    assert_eq!(exit_of(500, open(), &[]), Exit::Answered);
+    assert_eq!(exit_of(500, closed(), &[]), Exit::Answered);
 }
 
 #[test]

@@ -9,15 +9,15 @@ use std::time::Duration;
 pub use load::driver::kv::PATIENCE;
 use load::driver::kv::shared;
 use load::driver::resp::{self, Login, Resp};
-use load::measurement::{Failure, Plan, Pool, measure};
-use load::observe::{Completion, Observer, Of, StepCompletion, Window};
+use load::measurement::{Failure, Measured, Plan, Pool, measure};
+use load::observe::{Completion, Observer, Of, Start, StepCompletion, Window};
 use load::pacing::{Offered, Pacing, Sharing};
 use load::shard::{Ended as LoadEnded, Limits};
 use load::{Driver, Outcome};
 use measure::pace::{Distribution, Shape, Think};
 use measure::quantity::counted;
 use measure::{Instant, Nanos, Rate};
-use net::{Endpoint, clock, cores};
+use net::{Address, Endpoint, clock, cores};
 use wire::kv::{SLICES, Token};
 use ycsb::binding;
 use ycsb::drive::Ran;
@@ -74,20 +74,35 @@ pub struct Done {
     pub ran: Ran,
     /// True if more operations waited than the backlog has room for: the target's rate is too high.
     pub is_overloaded: bool,
-    /// The operations that were due and had not ended when the run did. They are in no figure.
-    pub unfinished: u64,
-    /// The longest time for which one of these that was never sent had waited.
-    pub late: Nanos,
     /// The attempts to insert that failed and were repeated.
     pub retried: u64,
     /// The reason of a failure, beyond its status.
     pub why: Option<&'static str>,
-    /// True if the run was given up: no server could be reached for the time of [`PATIENCE`].
+    /// The servers that left an operation without an answer, or could not be reached for one, by their places in the
+    /// list.
+    pub failed_servers: Vec<usize>,
+    /// True if the run was given up: no server gave an answer for the time of [`PATIENCE`].
     pub is_given_up: bool,
+}
+
+impl From<Ran> for Done {
+    /// The end of a run without servers.
+    fn from(ran: Ran) -> Done {
+        Done {
+            ran,
+            is_overloaded: false,
+            retried: 0,
+            why: None,
+            failed_servers: Vec::new(),
+            is_given_up: false,
+        }
+    }
 }
 
 /// The time of a client that only a number of operations ends.
 const LONGEST: Nanos = Nanos::from_secs(30 * 24 * 3600);
+/// The longest wait for the last answers of a run that time ends: a server that hangs must not make it much longer.
+const DRAIN: Nanos = Nanos::from_secs(2);
 
 /// Sends the operations, and returns what became of them. `tell` gets the state at the interval of status lines.
 pub fn run(
@@ -238,12 +253,19 @@ impl Client {
         let (timeout, connect_timeout) = (self.timeout, self.timeout);
         Plan {
             requests: operations,
-            drain: self.timeout,
+            drain: self.timeout.min(DRAIN),
             limits: Limits { timeout, connect_timeout, leaves_backlog: true, ..Limits::default() },
             cpus: vec![None; shards],
             seed: self.seed,
             ..Plan::whole(pools, pacing, longest.unwrap_or(LONGEST))
         }
+    }
+
+    /// The time of a run that ended at this time, with its last answer before. If time ends it, the wait for answers
+    /// that did not come does not count: the throughput would depend on the way in which a server fails.
+    fn run_time(&self, start: Instant, end: Instant, answered: Instant) -> Nanos {
+        let planned = start + self.settings.longest.unwrap_or(LONGEST);
+        end.min(planned.max(answered)) - start
     }
 
     fn measure<D: Driver + Send>(
@@ -267,9 +289,9 @@ impl Client {
             State { elapsed, remaining: operations.map(left), measurements }
         };
         let ends = Arc::new(Ends::default());
+        let endpoints = &plan.pools[0].endpoints;
         let watcher = |shard: &Recorded| {
-            let (start, into, ends) = (Instant(0), Arc::clone(shard), Arc::clone(&ends));
-            Recorder { start, into, ends, stop }
+            Recorder::new(Arc::clone(shard), Arc::clone(&ends), endpoints.len(), stop)
         };
         let watchers = shards.iter().map(watcher).collect();
         let (over, is_over) = mpsc::channel::<()>();
@@ -289,8 +311,10 @@ impl Client {
             drop(over);
             measured
         })?;
-        let measurement = measured.measurement;
-        let run_time = measurement.end - measurement.start;
+        let Measured { measurement, watchers, .. } = measured;
+        let answered = watchers.iter().map(|watcher| watcher.answered).max();
+        let answered = answered.expect("a load has a shard");
+        let run_time = self.run_time(measurement.start, measurement.end, answered);
         if status.is_some() {
             tell(state(run_time));
         }
@@ -302,8 +326,16 @@ impl Client {
         let late = Nanos(ends.late.load(Ordering::Relaxed));
         let retried = ends.retried.load(Ordering::Relaxed);
         let why = ends.why.get().copied();
-        let ran = Ran { run_time, measurements, is_interrupted };
-        Ok(Done { ran, is_overloaded, unfinished, late, retried, why, is_given_up })
+        let has_unreached = watchers.iter().any(|watcher| watcher.has_unreached);
+        let failed = (0..).zip(endpoints).filter(|(server, endpoint)| {
+            // Of an operation that was never sent nobody knows more than that a server was not reached.
+            let is_refused = |(address, _): &(Address, u64)| *address == endpoint.address;
+            watchers.iter().any(|watcher| watcher.failed[*server])
+                || has_unreached && measurement.refused.iter().any(is_refused)
+        });
+        let failed_servers = failed.map(|(server, _)| server).collect();
+        let ran = Ran { run_time, measurements, is_interrupted, unfinished, late };
+        Ok(Done { ran, is_overloaded, retried, why, failed_servers, is_given_up })
     }
 }
 
@@ -322,22 +354,34 @@ struct Ends {
     late: AtomicU64,
     retried: AtomicU64,
     why: OnceLock<&'static str>,
-    /// The time since which no server could be reached, in nanoseconds; 0 while one can.
-    unreached: AtomicU64,
+    /// The time of about the last answer, in nanoseconds: no earlier than [`SOON`] before it.
+    answered: AtomicU64,
+    /// The time since which operations have waited for an answer in vain, unless the last answer is after it; 0 if none
+    /// has.
+    silent: AtomicU64,
     is_given_up: AtomicBool,
 }
 
+/// The precision of the last answer. With a finer one the shards would write to the same memory for every operation.
+const SOON: Nanos = Nanos::from_millis(100);
+
 impl Ends {
-    /// Notes that an operation has ended, and returns true if no server could be reached for too long.
-    fn is_hopeless(&self, outcome: Outcome, now: Instant) -> bool {
-        let since = self.unreached.load(Ordering::Relaxed);
-        match (outcome, since) {
-            (Outcome::Connect, 0) => self.unreached.store(now.0.max(1), Ordering::Relaxed),
-            (Outcome::Connect, since) => return Instant(since) + PATIENCE <= now,
-            (_, 0) => {}
-            _ => self.unreached.store(0, Ordering::Relaxed),
+    fn answered(&self, now: Instant) {
+        if Instant(self.answered.load(Ordering::Relaxed)) + SOON <= now {
+            self.answered.store(now.0, Ordering::Relaxed);
         }
-        false
+    }
+
+    /// Notes that an operation has waited for an answer in vain, and returns true if there was none for too long.
+    fn is_hopeless(&self, since: Instant, now: Instant) -> bool {
+        let answered = self.answered.load(Ordering::Relaxed);
+        let mut silent = self.silent.load(Ordering::Relaxed);
+        if silent == 0 || silent < answered {
+            silent = since.0.max(answered);
+            self.silent.store(silent, Ordering::Relaxed);
+        }
+        // The time of the last answer is known no better.
+        Instant(silent) + PATIENCE <= now + SOON
     }
 }
 
@@ -349,11 +393,35 @@ struct Recorder<'a> {
     ends: Arc<Ends>,
     /// Ends the run, as Ctrl-C does.
     stop: &'a AtomicBool,
+    /// The time of the last answer.
+    answered: Instant,
+    /// True for the servers that left an operation without an answer.
+    failed: Vec<bool>,
+    /// True if the server of an operation could not be reached.
+    has_unreached: bool,
+}
+
+impl<'a> Recorder<'a> {
+    fn new(into: Recorded, ends: Arc<Ends>, servers: usize, stop: &'a AtomicBool) -> Recorder<'a> {
+        let (start, failed) = (Instant(0), vec![false; servers]);
+        Recorder { start, into, ends, stop, answered: start, failed, has_unreached: false }
+    }
+
+    /// Notes that an operation has no answer.
+    fn note_unanswered(&mut self, start: Option<Start>) {
+        let servers = self.failed.len();
+        match start {
+            // The connections of a shard lead to the servers in their order.
+            Some(start) => self.failed[start.connection.0 as usize % servers] = true,
+            None if servers == 1 => self.failed[0] = true,
+            None => self.has_unreached = true,
+        }
+    }
 }
 
 impl Observer for Recorder<'_> {
     fn begin(&mut self, start: Instant, _window: Window) {
-        self.start = start;
+        (self.start, self.answered) = (start, start);
     }
 
     fn step_completed(&mut self, step: &StepCompletion) {
@@ -388,6 +456,8 @@ impl Observer for Recorder<'_> {
             self.ends.unfinished.fetch_add(1, Ordering::Relaxed);
             if start.is_none() {
                 self.ends.late.fetch_max((done - intended).0, Ordering::Relaxed);
+            } else if !self.stop.load(Ordering::Relaxed) {
+                self.note_unanswered(start);
             }
             return;
         }
@@ -395,9 +465,15 @@ impl Observer for Recorder<'_> {
             // The first one, as the user has to begin somewhere.
             let _ = self.ends.why.set(why);
         }
-        if self.ends.is_hopeless(outcome, done) {
-            self.ends.is_given_up.store(true, Ordering::Relaxed);
-            self.stop.store(true, Ordering::Relaxed);
+        if outcome.is_answer() {
+            self.answered = done;
+            self.ends.answered(done);
+        } else if outcome != Outcome::Dropped {
+            self.note_unanswered(start);
+            if self.ends.is_hopeless(start.map_or(done, |start| start.sent), done) {
+                self.ends.is_given_up.store(true, Ordering::Relaxed);
+                self.stop.store(true, Ordering::Relaxed);
+            }
         }
         let Some(name) = binding::name(label) else { return };
         let mut measurements = lock(&self.into);

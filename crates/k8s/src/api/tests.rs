@@ -130,3 +130,20 @@ fn pauses_grow_up_to_a_bound() {
     assert!(pauses.iter().all(|length| *length <= PAUSES.1));
     assert!(pauses[0] <= PAUSES.0 && PAUSES.1 / 2 <= pauses[11]);
 }
+
+#[test]
+fn a_kubeconfig_that_cannot_be_read_is_a_wrong_question() {
+    let refused = |path: &str| {
+        let connected = Api::connect(Some(Path::new(path)), None, Arc::default());
+        let Err(Stop::Question(why)) = connected else { panic!("{path}") };
+        format!("{why:#}")
+    };
+    // A folder, and a device that has no end.
+    for path in ["/", "/dev/zero"] {
+        assert_eq!(
+            refused(path),
+            format!("{path}: it is not a kubeconfig: not a regular file of at most 16 MiB")
+        );
+    }
+    assert!(refused("/nonexistent").starts_with("connecting to the cluster: "));
+}

@@ -48,8 +48,7 @@ impl Kubernetes {
         self.generator = cluster.generator.clone();
         let kubeconfig = cluster.kubeconfig.as_ref().map(|path| resolved.path(path));
         let interrupted = Arc::clone(&self.host.interrupted);
-        let api = Api::connect(kubeconfig.as_deref(), cluster.context.as_deref(), interrupted);
-        let api = api.map_err(Stop::NoAnswer)?;
+        let api = Api::connect(kubeconfig.as_deref(), cluster.context.as_deref(), interrupted)?;
         let roles = nodes::roles(&api, resolved)?;
         let run = Run {
             id: id(),

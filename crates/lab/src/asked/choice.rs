@@ -86,6 +86,21 @@ pub(super) fn of_trials(time: Nanos) -> Nanos {
     time.saturating_sub(time / FOR_DISTURBANCES)
 }
 
+/// Fails if the time is too short for one load, which takes this long.
+pub(super) fn long_enough(asked: &Asked, least: Nanos) -> anyhow::Result<()> {
+    let Some(time) = asked.time.filter(|time| of_trials(*time) < least) else { return Ok(()) };
+    // The least time of which this much is left; a part of a second more does no harm.
+    let enough = least.0 * FOR_DISTURBANCES / (FOR_DISTURBANCES - 1);
+    let enough = Nanos::from_secs(enough.div_ceil(Nanos::SECOND.0));
+    let shorter = if asked.measure.is_some() { ", or a shorter --duration" } else { "" };
+    anyhow::bail!(
+        "--time {}: it is too short, as one load takes {least}, and a fifth of the time is for those that the machine \
+         disturbs; write --time {} or more{shorter}",
+        time.written(),
+        enough.written()
+    )
+}
+
 fn outlook(asked: &Asked, choice: &Choice, usual: Usual, fits: bool) -> String {
     let Usual { trials, time } = usual;
     let Choice { precision, measure, .. } = choice;
@@ -102,8 +117,9 @@ fn outlook(asked: &Asked, choice: &Choice, usual: Usual, fits: bool) -> String {
             format!("in {limit}: usually {trials} in {time}, {known}{finer}")
         }
         false => format!(
-            "{limit} may be too short: {}bounds {precision} apart usually take {trials}, {time}; a search that has to \
-             end before knows only *at least* or *at most*",
+            "{limit} may be too short: {} of it are for trials, and {}bounds {precision} apart usually take {trials}, \
+             {time}; a search that has to end before knows only *at least* or *at most*",
+            asked.time.map_or_else(String::new, |time| of_trials(time).to_string()),
             if is_chosen { "even " } else { "" }
         ),
     }

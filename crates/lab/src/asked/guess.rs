@@ -48,12 +48,12 @@ pub fn slo(alone: Option<Nanos>) -> (Vec<Slo>, String) {
     let (limit, why) = match alone {
         Some(alone) => {
             let limit = readable((alone * TIMES).max(LEAST_LIMIT));
-            (
-                limit,
-                format!(
-                    "{TIMES} times what a request takes that is alone, {alone}, and at least {LEAST_LIMIT}"
-                ),
-            )
+            let times = format!("{TIMES} times what a request takes that is alone, {alone}");
+            match limit <= TIMEOUT {
+                true => (limit, format!("{times}, and at least {LEAST_LIMIT}")),
+                // A longer one can never be missed.
+                false => (TIMEOUT, format!("the timeout, as {times}, is more")),
+            }
         }
         None => (USUAL_LIMIT, "what users hardly notice".to_owned()),
     };

@@ -4,13 +4,22 @@ use std::collections::BTreeMap;
 
 use results::secrets::ENV;
 
-/// The secrets that left a question: by the variable that stands for each, the part that it is the value of, and
-/// the value.
+/// The secrets that left a question.
 #[derive(Default)]
-pub(super) struct Kept(pub(super) BTreeMap<String, (String, String)>);
+pub(super) struct Kept {
+    /// By the variable that stands for each, the part that it is the value of, and the value.
+    pub(super) values: BTreeMap<String, (String, String)>,
+    /// The variables that the files of the question need, each with what it is the value of.
+    of_files: BTreeMap<String, String>,
+}
 
 impl Kept {
-    /// Keeps a secret; returns the reference to put in its place.
+    pub(super) fn beside(of_files: &[(String, String)]) -> Kept {
+        Kept { of_files: of_files.iter().cloned().collect(), ..Kept::default() }
+    }
+
+    /// Keeps a secret; returns the reference to put in its place. A variable has one value, and is the value of one
+    /// part, also in the files.
     pub(super) fn keep(&mut self, prefix: &str, of: &str, value: &str) -> String {
         let in_name =
             |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
@@ -19,9 +28,12 @@ impl Kept {
             1 => base.clone(),
             number => format!("{base}_{number}"),
         });
-        let is_free = |name: &String| self.0.get(name).is_none_or(|(_, kept)| kept == value);
+        let is_free = |name: &String| {
+            self.values.get(name).is_none_or(|(_, kept)| kept == value)
+                && self.of_files.get(name).is_none_or(|other| other.eq_ignore_ascii_case(of))
+        };
         let name = names.into_iter().find(is_free).expect("there are numbers without end");
-        self.0.insert(name.clone(), (of.to_owned(), value.to_owned()));
+        self.values.insert(name.clone(), (of.to_owned(), value.to_owned()));
         format!("${{{ENV}{name}}}")
     }
 }

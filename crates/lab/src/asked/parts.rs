@@ -37,9 +37,11 @@ impl Parts {
         let in_name =
             |c: char| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '-' };
         let prefix = &asked.words.prefix;
-        let name: String = format!("{prefix}{name}").chars().map(in_name).take(80).collect();
+        let name = format!("{prefix}{name}{}", end_of_name(&asked.requests, &path));
+        let name: String = name.chars().map(in_name).take(80).collect();
         let about = format!(
-            "What is the capacity of {server} under {}?",
+            "What is the capacity of {} under {}?",
+            requests_in_words(&asked.requests, &server, &path),
             results::slo::in_words(&asked.slo)
         );
         let file = |path: &Path| quoted(&in_folder(path, folder).display().to_string());
@@ -102,6 +104,53 @@ impl Parts {
     }
 }
 
+/// The most characters of a path in the words of a question.
+const MOST_OF_PATH: usize = 80;
+
+/// Returns the requests of a question in a few words: those to several paths of a service are questions of their own.
+fn requests_in_words(requests: &Requests, server: &str, path: &str) -> String {
+    let file = |file: &Path| file.file_name().unwrap_or_default().display().to_string();
+    let shown = secrets::references(path)
+        .fold(path.to_owned(), |shown, name| shown.replace(&format!("${{{name}}}"), "…"));
+    let shown = match shown.char_indices().nth(MOST_OF_PATH) {
+        Some((at, _)) => format!("{}…", &shown[..at]),
+        None if shown == "/" => String::new(),
+        None => shown,
+    };
+    match requests {
+        Requests::One { method, .. } => {
+            format!("{}{server}{shown}", of_method(method.as_deref(), "", " "))
+        }
+        Requests::Script { file: script, method, .. } => {
+            format!("{}{server}{shown} by {}", of_method(method.as_deref(), "", " "), file(script))
+        }
+        Requests::Mix { file: mix, .. } => format!("{server} by {}", file(mix)),
+    }
+}
+
+/// Returns the end of an experiment's name, by which its results are told from those of other requests.
+fn end_of_name(requests: &Requests, path: &str) -> String {
+    let parts = path.split(['?', ';']).next().unwrap_or_default().split('/');
+    let parts = parts.filter(|part| !part.is_empty() && !part.contains("${"));
+    let path: String = parts.map(|part| format!("-{part}")).collect();
+    let of_file = |file: &Path| {
+        file.file_stem().map_or_else(String::new, |stem| format!("-{}", stem.display()))
+    };
+    match requests {
+        Requests::One { method, .. } => path + &of_method(method.as_deref(), "-", ""),
+        Requests::Script { file, method, .. } => {
+            path + &of_method(method.as_deref(), "-", "") + &of_file(file)
+        }
+        Requests::Mix { file, .. } => of_file(file),
+    }
+}
+
+/// Returns a method between these texts; nothing for GET, which is the usual one.
+fn of_method(method: Option<&str>, before: &str, behind: &str) -> String {
+    let method = method.filter(|method| *method != "GET");
+    method.map_or_else(String::new, |method| format!("{before}{method}{behind}"))
+}
+
 /// The place of a service, as the file has it.
 struct Place {
     /// The end of the experiment's name.
@@ -117,8 +166,8 @@ struct Place {
 impl Place {
     fn at(url: &str, asked: &Asked, kept: &mut Kept) -> Result<Place, anyhow::Error> {
         let parsed = url::parse(url).map_err(anyhow::Error::msg)?;
-        let written = secrets::passwords_kept(url, &mut |value| {
-            kept.keep("URL_SECRET", &part_of_url(url, value), value)
+        let written = secrets::url_kept(url, &mut |parameter, value| {
+            kept.keep("URL_SECRET", &part_of_url(parameter), value)
         });
         let (endpoint, path) = split(&written);
         // The targets are in the mix.
@@ -188,11 +237,16 @@ fn headers(fields: &[Field], kept: &mut Kept) -> Vec<(String, Vec<String>)> {
     let mut headers: Vec<(String, Vec<String>)> = Vec::new();
     for Field { name, value, is_secret } in fields {
         let mut keep = |secret: &str| {
-            kept.keep(&format!("HEADER_{name}"), &part_of_field(name, value, secret), secret)
+            let of = secrets::part_of_field(name, value, secret);
+            kept.keep(&format!("HEADER_{name}"), &of, secret)
         };
+        // A file has values, whatever they look like, and no references.
+        let is_literal = *is_secret && value.contains("${");
         let value = match () {
+            () if secrets::is_secret_field(name) && !is_literal => {
+                secrets::field_kept(name, value, &mut keep)
+            }
             () if *is_secret && !value.is_empty() => keep(value),
-            () if secrets::is_secret_field(name) => secrets::field_kept(name, value, &mut keep),
             () => value.clone(),
         };
         let known = headers.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(name));
@@ -204,20 +258,8 @@ fn headers(fields: &[Field], kept: &mut Kept) -> Vec<(String, Vec<String>)> {
     headers
 }
 
-/// Names the part of a header field that is a secret. Whoever sets its variable must not repeat what stands before it.
-fn part_of_field(name: &str, value: &str, secret: &str) -> String {
-    let before = value.split(secret).next().unwrap_or_default();
-    match before.rsplit(';').next().unwrap_or_default().trim_start() {
-        "" => format!("the header field {name}"),
-        before => format!("what follows `{before}` in the header field {name}"),
-    }
-}
-
 /// Names the part of a URL that is a secret: a parameter, or what stands before the host.
-fn part_of_url(url: &str, secret: &str) -> String {
-    let before = url.split(secret).next().unwrap_or_default();
-    let parameter =
-        before.strip_suffix('=').and_then(|before| before.rsplit(['?', '&', ';']).next());
+fn part_of_url(parameter: Option<&str>) -> String {
     match parameter {
         Some(name) => format!("the parameter {name} of the URL"),
         None => "the password or the token before the host of the URL".to_owned(),

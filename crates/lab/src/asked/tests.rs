@@ -36,8 +36,8 @@ fn a_question_becomes_an_experiment_with_comments() {
     expect![[r##"
         # The experiment of `benchwright capacity`. Of this file, `benchwright plan` says what a run would do, and
         # `benchwright run` asks the same again.
-        name: "capacity-127.0.0.1-8080"
-        about: "What is the capacity of http://127.0.0.1:8080 under p99 ≤ 50 ms and failures ≤ 0.1 %?"
+        name: "capacity-127.0.0.1-8080-a"
+        about: "What is the capacity of http://127.0.0.1:8080/a?b=c under p99 ≤ 50 ms and failures ≤ 0.1 %?"
 
         # The service runs already: nothing is started.
         where: {backend: external}
@@ -75,6 +75,70 @@ fn a_question_becomes_an_experiment_with_comments() {
     .assert_eq(&outlook);
     // The plan takes it, too.
     experiment::plan(&resolved).unwrap();
+}
+
+#[test]
+fn the_name_and_the_words_tell_questions_about_one_service_apart() {
+    let words = |url: &str, requests: Requests| {
+        let asked = Asked { requests, ..asked(url, &["50ms"]) };
+        let spec = of(&asked).resolved.spec;
+        let about = spec.about.unwrap();
+        let about = about.trim_start_matches("What is the capacity of ");
+        let about = about.trim_end_matches(" under p99 ≤ 50 ms?").to_owned();
+        format!("{}: {about}", &*spec.name)
+    };
+    let one = |method: Option<&str>| Requests::One {
+        method: method.map(str::to_owned),
+        body: None,
+        body_file: None,
+        check: None,
+    };
+    let questions = [
+        words("http://h:1/", one(None)),
+        words("http://h:1/a/b?key=abcd1234&c=d", one(Some("GET"))),
+        words("http://h:1/auth", one(Some("POST"))),
+    ];
+    expect![[r#"
+        capacity-h-1: http://h:1
+        capacity-h-1-a-b: http://h:1/a/b?key=…&c=d
+        capacity-h-1-auth-POST: POST http://h:1/auth"#]]
+    .assert_eq(&questions.join("\n"));
+}
+
+/// A percent-encoded parameter is sent as it was written.
+#[test]
+fn a_parameter_with_the_name_of_a_secret_leaves_the_url() {
+    let asked = asked("http://127.0.0.1:8080/a?password=s%26cret&key=abcd!efg&page=7", &["50ms"]);
+    let Experiment { yaml, resolved, variables, .. } = of(&asked);
+    assert!(!yaml.contains("cret") && !yaml.contains("abcd"), "{yaml}");
+    let path = resolved.spec.workload.path().unwrap();
+    assert_eq!(path, "/a?password=${env.URL_SECRET}&key=${env.URL_SECRET_2}&page=7");
+    let sent = resolved.secrets.reveal_in_url(path);
+    assert_eq!(sent, "/a?password=s%26cret&key=abcd%21efg&page=7");
+    assert_eq!(variables[0].1, "the parameter password of the URL");
+}
+
+/// Whoever sets a variable finds one meaning of it, wherever the value came from.
+#[test]
+fn a_variable_is_the_value_of_one_part_of_a_field() {
+    let mut asked = asked("http://127.0.0.1:8080/", &["50ms"]);
+    let of_file = |name: &str, value: &str| Field { is_secret: true, ..field(name, value) };
+    asked.headers = vec![
+        of_file("Authorization", "Bearer tok-12345"),
+        of_file("X-Team", "${env.MINE}"),
+        field("X-Session", "sess-12345"),
+    ];
+    asked.needs = vec![("HEADER_X_SESSION".to_owned(), "what another part is".to_owned())];
+    let Experiment { yaml, variables, .. } = of(&asked);
+    assert!(yaml.contains(r#""Authorization": "Bearer ${env.HEADER_AUTHORIZATION}""#), "{yaml}");
+    assert!(!yaml.contains("12345") && !yaml.contains("env.MINE"), "{yaml}");
+    let variables: Vec<String> =
+        variables.iter().map(|(name, of)| format!("{name}: {of}")).collect();
+    expect![[r#"
+        HEADER_AUTHORIZATION: what follows `Bearer ` in the header field Authorization
+        HEADER_X_SESSION_2: the header field X-Session
+        HEADER_X_TEAM: the header field X-Team"#]]
+    .assert_eq(&variables.join("\n"));
 }
 
 #[test]
@@ -129,7 +193,7 @@ fn any_text_of_a_question_is_the_same_text_in_its_experiment() {
     assert_eq!(workload["body"], body);
     assert_eq!(resolved.spec.workload.path(), Some("/%20x"));
     assert_eq!(resolved.spec.sut.endpoint.0, ["https://[::1]:8443"]);
-    assert_eq!(&*resolved.spec.name, "capacity---1-8443");
+    assert_eq!(&*resolved.spec.name, "capacity---1-8443--20x-POST");
     assert!(resolved.spec.load.tls.unwrap().insecure);
     assert_eq!(resolved.spec.slo.iter().map(|slo| slo.0).collect::<Vec<_>>(), asked.slo);
 }
@@ -171,12 +235,28 @@ fn a_short_time_makes_shorter_trials_and_then_a_coarser_answer() {
         })
         .into();
     expect![[r#"
-        20 s may be too short: even bounds 20 % apart usually take 11 trials of 3 s, 35.2 s; a search that has to end before knows only *at least* or *at most*
-        40 s may be too short: even bounds 20 % apart usually take 11 trials of 3 s, 35.2 s; a search that has to end before knows only *at least* or *at most*
+        20 s may be too short: 16.0 s of it are for trials, and even bounds 20 % apart usually take 11 trials of 3 s, 35.2 s; a search that has to end before knows only *at least* or *at most*
+        40 s may be too short: 32.0 s of it are for trials, and even bounds 20 % apart usually take 11 trials of 3 s, 35.2 s; a search that has to end before knows only *at least* or *at most*
         in 1 min: usually 11 trials of 3 s in 35.2 s, until the capacity is known with its bounds 20 % apart; more time makes it finer
         in 2 min: usually 18 trials of 3 s in 61.1 s, until the capacity is known with its bounds 2 % apart
         in 5 min: usually 18 trials of 10 s in 2 min 37 s, until the capacity is known with its bounds 2 % apart
         in 15 min: usually 18 trials of 10 s in 2 min 37 s, until the capacity is known with its bounds 2 % apart"#]].assert_eq(&chosen.join("\n"));
+}
+
+/// The value of the remedy is enough, and one that is a second shorter is not.
+#[test]
+fn a_time_that_is_too_short_for_one_load_is_refused_with_one_that_is_enough() {
+    let mut asked = asked("http://127.0.0.1:8080/", &["p99<=50ms"]);
+    let mut why = |seconds: u64, measure: Option<Nanos>| {
+        (asked.time, asked.measure) = (Some(Nanos::from_secs(seconds)), measure);
+        experiment(&asked, "mine.yaml", Path::new(".")).err().map(|error| format!("{error:#}"))
+    };
+    let refused = expect![[r#"
+        --time 10s: it is too short, as one load takes 8.20 s, and a fifth of the time is for those that the machine disturbs; write --time 11s or more"#]];
+    refused.assert_eq(&why(10, None).unwrap());
+    assert_eq!(why(11, None), None);
+    let given = why(10, Some(Nanos::from_secs(30))).unwrap();
+    assert!(given.ends_with(" or more, or a shorter --duration"), "{given}");
 }
 
 #[test]
@@ -189,7 +269,7 @@ fn a_precision_and_a_length_that_are_given_are_kept() {
     let Experiment { yaml, outlook, .. } = of(&asked);
     assert!(yaml.contains("range: [500/s, 5000/s], precision: 1%"), "{yaml}");
     assert!(yaml.contains("measure: {time: 7s}"), "{yaml}");
-    assert!(outlook.contains("may be too short: bounds 1 % apart"), "{outlook}");
+    assert!(outlook.contains("24.0 s of it are for trials, and bounds 1 % apart"), "{outlook}");
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub(super) fn written(
     let mut text: String = words.head.iter().map(|line| comment(line, "")).collect();
     let of_files = asked.needs.iter().map(|(name, of)| (name, of));
     let mut variables: BTreeMap<&String, &String> = of_files.collect();
-    variables.extend(kept.0.iter().map(|(name, (of, _))| (name, of)));
+    variables.extend(kept.values.iter().map(|(name, (of, _))| (name, of)));
     if !variables.is_empty() {
         text += "# It needs these variables of the environment, which are not kept here:\n";
         for (name, of) in variables {

@@ -4,7 +4,7 @@ use expect_test::expect;
 use results::answer;
 use results::comparison::Verdict;
 use results::doctor::{Doctor, Fingerprint};
-use results::journal::{Delivery, OfLabel};
+use results::journal::Delivery;
 use results::{Answer, Directory};
 
 use super::*;
@@ -64,21 +64,57 @@ fn trials_in_blocks_are_compared_block_by_block() {
     assert_eq!(shifts, Metric::PERCENTILES);
 }
 
-/// A service that refuses everything is fast.
+/// A service that refuses requests is fast.
 #[test]
-fn an_arm_whose_requests_fail_is_not_better() {
-    let mut past = crate::for_tests::ran(&versions(
-        "1ms",
-        "repeat: {trials: 10, order: {blocks: 4}}\ncompare: {metrics: [p50]}",
-    ));
-    for entry in past.journal.iter_mut().filter(|entry| entry.strand == Some(2)) {
-        let observed = entry.observed.as_mut().unwrap();
-        (observed.failures, observed.p50_ns) = (observed.requests, Some(50_000));
+fn an_arm_that_fails_more_than_the_documented_share_is_worse_than_one_that_works() {
+    let rest = "repeat: {trials: 10, order: {blocks: 4}}\ncompare: {metrics: [p50, completed]}";
+    let with = |slo: &str, strand: u32, percent: u64| {
+        let text = versions("1ms", rest).replace("slo: [", &format!("slo: [{slo}"));
+        let mut past = crate::for_tests::ran(&text);
+        for entry in past.journal.iter_mut().filter(|entry| entry.strand == Some(strand)) {
+            let observed = entry.observed.as_mut().unwrap();
+            observed.failures = observed.requests * percent / 100;
+            (observed.p50_ns, observed.completed_per_s) = (Some(50_000), 900.0);
+        }
+        let found = past.compared(&[], None).unwrap();
+        (found.verdict, found.metrics.iter().map(in_words).collect::<Vec<_>>().join("\n"))
+    };
+    let (verdict, words) = with("", 2, 40);
+    assert_eq!(verdict, Verdict::Worse);
+    expect![[r#"
+        p50 worse: too many requests failed in 10 of 10 trials of B, and in 0 of 10 of A (p < 0.0001): a service that fails is worse, however fast it fails
+        completed worse: too many requests failed in 10 of 10 trials of B, and in 0 of 10 of A (p < 0.0001): a service that fails is worse, however fast it fails"#]].assert_eq(&words);
+    let (verdict, words) = with("", 1, 40);
+    assert_eq!(verdict, Verdict::Undecided);
+    expect![[r#"
+        p50 undecided: too many requests failed in 10 of 10 trials of A and 0 of 10 of B: figures of failures are not those of the service, and the others alone decide nothing; find out why they failed, or compare the goodput
+        completed undecided: too many requests failed in 10 of 10 trials of A and 0 of 10 of B: figures of failures are not those of the service, and the others alone decide nothing; find out why they failed, or compare the goodput"#]].assert_eq(&words);
+    assert_eq!(with("", 2, 100).0, Verdict::Worse);
+    assert_eq!(with("", 2, 4).0, Verdict::Worse);
+    assert_eq!(with("", 2, 2).0, Verdict::Better);
+    // Its own objective is tighter.
+    assert_eq!(with("{metric: failures, max: 1%}, ", 2, 2).0, Verdict::Worse);
+}
+
+/// All requests hide the few of a label.
+#[test]
+fn a_label_that_fails_is_not_better() {
+    let rest = "repeat: {trials: 10, order: {blocks: 4}}\ncompare: {metrics: [p99]}";
+    let mut past = crate::for_tests::ran(&versions("1ms", rest));
+    for (entry, n) in past.journal.iter_mut().zip(1..) {
+        let is_old = entry.cell.as_deref() == Some("version=old");
+        let (failed, p99_ns) = if is_old { (0, 5_000_000) } else { (20, 50_000) };
+        let label = OfLabel {
+            label: "login".to_owned(),
+            completed: 50,
+            failed,
+            p99_ns: Some(p99_ns + n),
+            ..OfLabel::default()
+        };
+        entry.observed.as_mut().unwrap().labels = vec![label];
     }
-    let found = past.compared(&[], None).unwrap();
-    assert_eq!(found.verdict, Verdict::Undecided);
-    expect!["p50 undecided: an arm has no valid trial of a working service with this figure"]
-        .assert_eq(&in_words(&found.metrics[0]));
+    let found = past.compared(&["login.p99".parse().unwrap()], None).unwrap();
+    assert_eq!(found.verdict, Verdict::Worse, "{found:?}");
 }
 
 /// The worse arm is not judged by those of its trials that went well.
@@ -97,7 +133,7 @@ fn the_trials_that_work_do_not_decide_for_those_that_fail() {
         found.metrics.iter().map(in_words).collect::<Vec<_>>().join("\n")
     };
     expect![[r#"
-        p50 undecided: −71.4 % (−72.9 … −69.5 %), p = 0.0021; median 1.75 ms → 496 µs; 10 and 6 trials in 5 blocks; most requests failed in 4 of B more, and without those the rest decides nothing: find out why they failed
+        p50 undecided: −71.4 % (−72.9 … −69.5 %), p = 0.0021; median 1.75 ms → 496 µs; 10 and 6 trials in 5 blocks; too many requests failed in 0 of 10 trials of A and 4 of 10 of B: figures of failures are not those of the service, and the others alone decide nothing; find out why they failed, or compare the goodput
         goodput undecided: −2.4 % (−100.0 … +0.6 %), p = 0.0985; median 603/s → 592/s; 10 and 10 trials in 5 blocks; how many more are needed cannot be known"#]].assert_eq(&with("0.5ms", &[1, 4, 5, 8]));
     expect![[r#"
         p50 worse: +33728.8 % (+31377.5 … +39526.1 %), p = 0.0021; median 1.75 ms → 595 ms; 10 and 6 trials in 5 blocks

@@ -13,6 +13,7 @@ use crate::progress::Silent;
 use crate::spec;
 
 mod guides;
+mod moved;
 mod refused;
 mod searches;
 mod shipped;

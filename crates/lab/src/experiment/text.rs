@@ -28,6 +28,11 @@ use crate::trial;
 /// The number of capacities that are tried to find out how few trials a search needs.
 const PLACES: u32 = 20;
 
+/// Returns the least time for trials with which an experiment makes one.
+pub fn least(resolved: &Resolved) -> anyhow::Result<Nanos> {
+    Ok(least_of(&Plan::of(resolved)?))
+}
+
 /// Returns the plan of an experiment, as text: what is fixed beforehand, the rule for the rest, and
 /// the stages of the first trial in order.
 pub fn plan(resolved: &Resolved) -> anyhow::Result<String> {
@@ -368,11 +373,16 @@ fn time(resolved: &Resolved, plan: &Plan) -> String {
     )
 }
 
+/// Returns the time of the first trial, with that of a probe before it: with less there is no answer of any kind.
+pub(super) fn least_of(plan: &Plan) -> Nanos {
+    let first = plan.resolved(0);
+    probe_length(first) + trial_length(first)
+}
+
 /// Returns what a budget of time leaves out, if it is shorter than the usual run, or than a single trial.
 fn cut_by_budget(resolved: &Resolved, plan: &Plan, usual: Option<&Usual>) -> String {
     let Some(budget) = resolved.spec.budget.time.as_deref().copied() else { return String::new() };
-    let first = plan.resolved(0);
-    let least = probe_length(first) + trial_length(first);
+    let least = least_of(plan);
     match usual {
         _ if budget < least => format!(
             "; budget.time {} is too short for one trial, which needs {}",

@@ -224,6 +224,23 @@ fn wrong_responses_to_all_requests_stand_on_a_disturbed_machine_and_resets_do_no
     }
 }
 
+/// Its figures are not known, and that the service fails is.
+#[test]
+fn a_trial_of_a_failing_service_is_not_repeated_for_a_late_generator() {
+    let fails = |gate| {
+        let mut load = load(600, 0, 400);
+        let (count, reason) = (400, "status: 500".to_owned());
+        load.total.outcomes = [("ok".to_owned(), 600), ("status".to_owned(), count)].into();
+        load.total.reasons = [(reason, count)].into();
+        let (url, path) = ("http://127.0.0.1:80/".to_owned(), Some("/".to_owned()));
+        load.targets = vec![Target { url, path, part: load.total.clone() }];
+        let judged = judged_in(refused(load, gate), &read_with("", "repeat: {trials: 6}"));
+        assert!(judged.observed.unwrap().is_failing());
+        judged.status
+    };
+    assert_eq!((fails(Late), fails(Disturbed)), (Status::Bounded, Status::Invalid));
+}
+
 /// Checks that requests that were cut off by the end of the load are no failures of the system.
 #[test]
 fn unfinished_requests_are_counted_apart_from_failures() {

@@ -1,21 +1,18 @@
 //! The answer of a run that was read. Its journal says what was measured, and with the plan what follows from that:
 //! `answer.json` is only a copy for others, and says alone why a run ended before its journal decided.
 
+use results::answer::Verdict;
 use results::answer::unlike::Unlike;
-use results::answer::{Search, Verdict};
-use results::manifest::{Manifest, VERSION};
+use results::manifest::Manifest;
 use results::{Answer, Entry, journal};
 
-use super::provenance;
+use super::provenance::{self, is_own};
 use crate::answer;
 use crate::course::Ending;
 use crate::plan::{CORRECT, Plan, Turns};
 
 #[cfg(test)]
 mod tests;
-
-/// The version that draws the same conclusions as this one: its own.
-const OWN: &str = concat!("benchwright ", env!("CARGO_PKG_VERSION"));
 
 pub(super) struct Answered {
     pub answer: Answer,
@@ -26,15 +23,23 @@ pub(super) struct Answered {
 }
 
 /// Returns the answer of a journal. `kept` is the one that was written when the run ended; if it says otherwise, there
-/// is no trustworthy answer.
+/// is no trustworthy answer. `departs` is why nothing follows from the plan, if it is not the one of these trials.
 pub(super) fn of(
     plan: &Plan,
     manifest: &Manifest,
     journal: &[Entry],
     kept: Option<&Answer>,
+    departs: Option<String>,
 ) -> Answered {
     let resumed_after = provenance::resumed_after(manifest);
     let mut turns = Turns::resumed(plan, journal.to_vec(), resumed_after);
+    if let Some(why) = departs {
+        let unlike = kept.map(|kept| kept.unlike(journal)).unwrap_or_default();
+        let departures = [vec![why], unlike.in_words()].concat();
+        let why = [journal::unread(journal), departures.clone()].concat().join("; ");
+        let answer = answer::of(plan, &turns, &Ending::Open).without_conclusions(why, journal);
+        return Answered { answer, unlike, departures };
+    }
     let Some(kept) = kept else {
         let answer = answer::of(plan, &turns, &Ending::Open);
         return Answered { answer, unlike: Unlike::default(), departures: Vec::new() };
@@ -59,7 +64,7 @@ fn again(
     turns: &mut Turns<'_>,
     kept: &Answer,
 ) -> Result<Answer, String> {
-    let is_own = manifest.version == VERSION && manifest.tool == OWN;
+    let is_own = is_own(manifest);
     let goes_on = turns.next_turn().is_some();
     let ending = match kept.verdict {
         Verdict::Interrupted => Ending::Interrupted,
@@ -80,7 +85,7 @@ fn again(
     if is_own && conclusions(kept) != conclusions(&answer) {
         let said = |answer: &Answer| answer.summary.lines().next().unwrap_or_default().to_owned();
         return Err(match said(kept) == said(&answer) {
-            true => "answer.json has other figures than follow from journal.jsonl".to_owned(),
+            true => "answer.json says other things than follow from journal.jsonl".to_owned(),
             false => format!(
                 "answer.json says \"{}\", and from journal.jsonl follows \"{}\"",
                 said(kept),
@@ -91,12 +96,9 @@ fn again(
     Ok(Answer { resume: kept.resume.clone(), report: kept.report.clone(), ..answer })
 }
 
-/// Returns what an answer concludes, as it is written: a number that no file can hold is the same in both. Words are
-/// left out, as they are not compared.
+/// Returns what an answer concludes, as it is written: a number that no file can hold is the same in both. The trials
+/// are compared one by one, and how it goes on and where its page is does not follow from them.
 fn conclusions(answer: &Answer) -> serde_json::Value {
-    let without_words =
-        |search: &Search| Search { stopped_by: String::new(), limited_by: None, ..search.clone() };
-    let searches: Vec<Search> = answer.searches.iter().map(without_words).collect();
-    let Answer { verdict, maximum_throughput, capacity, levels, .. } = answer;
-    serde_json::json!([verdict, maximum_throughput, capacity, levels, searches])
+    let answer = Answer { trials: Vec::new(), resume: None, report: None, ..answer.clone() };
+    serde_json::to_value(answer).expect("an answer is plain data")
 }

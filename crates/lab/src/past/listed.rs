@@ -69,6 +69,9 @@ pub struct Run {
 pub struct Skipped {
     pub directory: String,
     pub why: String,
+    /// True if a run was here: nobody knows what it says.
+    #[serde(skip)]
+    pub is_damaged: bool,
 }
 
 impl Listing {
@@ -87,10 +90,8 @@ impl Listing {
                         found.push((changed(&path), path));
                     }
                     Ok(kind) if kind.is_symlink() && has_manifest(&path) => {
-                        skipped.push(self::skipped(
-                            &path,
-                            "it is a link; list the folder that it leads to",
-                        ));
+                        let why = "it is a link; list the folder that it leads to";
+                        skipped.push(self::skipped(&path, why, false));
                     }
                     _ => {}
                 }
@@ -104,7 +105,8 @@ impl Listing {
         for (_, path) in found.into_iter().take(MOST_RUNS) {
             match run(&path, &mut left) {
                 Ok(run) => runs.push(run),
-                Err(why) => skipped.push(self::skipped(&path, &why)),
+                // Other programs have a manifest.json, too.
+                Err(why) => skipped.push(self::skipped(&path, &why, has(&path, "journal.jsonl"))),
             }
         }
         // Files that were copied have another order than their runs.
@@ -122,15 +124,19 @@ impl Listing {
 
 /// Returns true if results are here, or what looks like them.
 fn has_manifest(path: &Path) -> bool {
-    fs::symlink_metadata(path.join("manifest.json")).is_ok()
+    has(path, "manifest.json")
+}
+
+fn has(path: &Path, name: &str) -> bool {
+    fs::symlink_metadata(path.join(name)).is_ok()
 }
 
 fn changed(path: &Path) -> Option<SystemTime> {
     fs::symlink_metadata(path.join("manifest.json")).ok()?.modified().ok()
 }
 
-fn skipped(path: &Path, why: &str) -> Skipped {
-    Skipped { directory: path.display().to_string(), why: why.to_owned() }
+fn skipped(path: &Path, why: &str, is_damaged: bool) -> Skipped {
+    Skipped { directory: path.display().to_string(), why: why.to_owned(), is_damaged }
 }
 
 /// The bytes that may still be read.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use results::Directory;
 use results::manifest::{Manifest, State, VERSION};
+use results::{Directory, Entry};
 
 use crate::backend::{Backend, Stop};
 use crate::host::whole_seconds;
@@ -20,9 +20,7 @@ pub(crate) fn manifest(
 ) -> Result<Manifest, Error> {
     let binaries = digests(resolved, plan, backend).map_err(Error::from)?;
     let tool = format!("benchwright {}", host.version);
-    // The budget decides how long it looks for the answer, and not what it measures.
-    let spec = Spec { budget: Budget::default(), ..resolved.spec.clone() };
-    let question = serde_json::json!([spec, resolved.seed(), binaries, tool, VERSION]);
+    let key = key(resolved, &binaries, &tool);
     let folder = std::path::absolute(&resolved.folder).unwrap_or_else(|_| resolved.folder.clone());
     Ok(Manifest {
         schema: "benchwright.results".to_owned(),
@@ -35,12 +33,46 @@ pub(crate) fn manifest(
         set: resolved.set.clone(),
         backend: resolved.spec.where_.backend.to_string(),
         seed: resolved.seed(),
-        key: results::digest::sha256(question.to_string().as_bytes()),
+        key,
         spec_folder: folder.display().to_string(),
         started_unix_s: backend.date().map(whole_seconds),
         state: State::Open,
         resumed_after: Vec::new(),
         binaries,
+    })
+}
+
+/// Returns the key of what a run measures: of its spec, its seed, the programs and the tool.
+fn key(resolved: &Resolved, binaries: &BTreeMap<String, String>, tool: &str) -> String {
+    // The budget decides how long it looks for the answer, and not what it measures.
+    let spec = Spec { budget: Budget::default(), ..resolved.spec.clone() };
+    let question = serde_json::json!([spec, resolved.seed(), binaries, tool, VERSION]);
+    results::digest::sha256(question.to_string().as_bytes())
+}
+
+/// The version that writes the same spec and draws the same conclusions as this one: its own.
+pub(super) const OWN: &str = concat!("benchwright ", env!("CARGO_PKG_VERSION"));
+
+pub(super) fn is_own(manifest: &Manifest) -> bool {
+    manifest.version == VERSION && manifest.tool == OWN
+}
+
+/// Returns why this spec concludes nothing from the trials, if another one has measured and judged them.
+pub(super) fn departs(
+    resolved: &Resolved,
+    manifest: &Manifest,
+    journal: &[Entry],
+) -> Option<String> {
+    let is_of_trials = match is_own(manifest) {
+        true => {
+            let key = key(resolved, &manifest.binaries, &manifest.tool);
+            manifest.key == key && journal.iter().all(|entry| entry.key == key)
+        }
+        // Other versions may have written the same spec otherwise, and the first kept no objectives.
+        false => manifest.version == 1 || manifest.slo == resolved.slos(),
+    };
+    (!is_of_trials).then(|| {
+        "spec.yaml is not the one by which the trials were measured and judged: nothing follows from it".to_owned()
     })
 }
 
@@ -85,7 +117,7 @@ pub(crate) fn resolved_of(
     let question = |error: anyhow::Error| Error::Question(error);
     let bytes = directory.spec().map_err(|error| question(error.into()))?;
     let folder = Path::new(&manifest.spec_folder);
-    let name = directory.path().join("spec.yaml").display().to_string();
+    let name = results::regular::shown(&directory.path().join("spec.yaml"));
     let read = crate::spec::from_bytes(&name, &bytes, folder, None, set);
     let resolved = read.map_err(|error| question(error.into()))?;
     let set = [&manifest.set[..], set].concat();

@@ -535,11 +535,11 @@ fn attempt(
 ) -> Result<Attempt, Refusal> {
     let refused = |why: String| Err(Refusal { why, disturbed: false });
     let disturbed = |why: String| Err(Refusal { why, disturbed: true });
-    let used_up = |allowed: String| {
+    let used_up = |allowed: String, by: &str| {
         let deaths = deaths(journal);
         refused(match has_rules(resolved) {
             true => format!("no stop rule fired in the {allowed} allowed{deaths}"),
-            false => format!("the {allowed} allowed were not enough{deaths}"),
+            false => format!("the {allowed} of {by} were not enough{deaths}"),
         })
     };
     let budget = &resolved.spec.budget;
@@ -596,7 +596,7 @@ fn attempt(
         false => counted as u32,
     };
     if purpose == Purpose::Trial && budget.trials.0 <= trials {
-        return used_up(format!("{trials} trials"));
+        return used_up(format!("{trials} trials"), "budget.trials");
     }
     // Connections that were slow to open will be again.
     let opening = journal.last().map_or(Nanos::ZERO, trial::opening);
@@ -615,19 +615,22 @@ fn attempt(
         ));
     }
     if let Some(time) = budget.time.filter(|time| **time < spent.time + next) {
-        return used_up((*time).to_string());
+        return used_up((*time).to_string(), "budget.time");
     }
     let repeats_invalid = failed.last().is_some_and(|entry| entry.status == Status::Invalid);
     let disturbance = trial::disturbance_allowed(resolved, spent.strands);
+    let since = if 0 < spent.resumed_after { " since the run went on" } else { "" };
+    let disturbances = format!("disturbances took {}{since}", spent.lost);
     // The part of `budget.time` that the trials did not need yet is there for disturbances, too: the
     // run ends within the sum of both in any case.
-    let (allowed, used, of) = match budget.time {
+    let (allowed, used, of, parts) = match budget.time {
         Some(time) => (
             *time + disturbance,
             spent.time + spent.lost,
             "budget.time and budget.disturbance allow",
+            format!("trials that count took {}, {disturbances}", spent.time),
         ),
-        None => (disturbance, spent.lost, "budget.disturbance allows"),
+        None => (disturbance, spent.lost, "budget.disturbance allows", disturbances),
     };
     let left = match allowance {
         Allowance::Own if repeats_invalid => disturbance.saturating_sub(spent.lost),
@@ -637,7 +640,10 @@ fn attempt(
         let allowed = allowed.in_words();
         let mut invalid = journal.iter().rev().filter(|entry| entry.status == Status::Invalid);
         let last = invalid.next().map_or(String::new(), |entry| entry.reasons.join("\n  "));
-        return disturbed(format!("disturbances used up the {allowed} that {of}: {last}"));
+        return disturbed(format!(
+            "disturbances used up the rest of the {allowed} that {of} ({parts}, and the next trial needs {next}; \
+             each counts as planned, with its whole drain): {last}"
+        ));
     }
     let longest = (FIRST_WAIT * u64::from(invalid.max(1))).min(LONGEST_WAIT);
     let last = failed.last();

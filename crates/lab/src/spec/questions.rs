@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::load::Offered;
 use super::source::SpecError;
-use super::{Name, Order, Resolved, Spec, compare, patch, scaling, schema};
+use super::{Name, Order, Resolved, Spec, compare, patch, read, scaling, schema};
 
 #[cfg(test)]
 mod tests;
@@ -305,7 +305,8 @@ fn cells(resolved: &Resolved) -> Result<Vec<(Cell, Patches<'_>)>, SpecError> {
             if let Some(field) = fields.into_iter().find(|f| !OF_A_LEVEL.contains(&f.as_str())) {
                 let message =
                     format!("the level `{}` of `{factor}` cannot change `{field}`", level.name);
-                let label = format!("a level may change: {}", OF_A_LEVEL.join(", "));
+                let label = read::nested(field, &OF_A_LEVEL)
+                    .unwrap_or_else(|| format!("a level may change: {}", OF_A_LEVEL.join(", ")));
                 let place = resolved.source.behind(&["factors", factor], field).or_else(of_factor);
                 return Err(resolved.source.error(message, place, &label));
             }

@@ -161,12 +161,25 @@ pub(super) struct Described {
     pub(super) label: String,
 }
 
+/// Returns how to write a path such as `workload.get` as the mappings that it stands for; `None` of anything else.
+/// `--set` has paths, so they are tried in files, too.
+pub(super) fn nested(field: &str, known: &[&str]) -> Option<String> {
+    let parts: Vec<&str> = field.split('.').collect();
+    let (last, above) = parts.split_last()?;
+    if parts.iter().any(|part| part.is_empty()) || !known.contains(above.first()?) {
+        return None;
+    }
+    let opened: String = above.iter().map(|part| format!("{part}: {{")).collect();
+    Some(format!("a path is written as mappings: {opened}{last}: …{}", "}".repeat(above.len())))
+}
+
 fn describe(error: &Error) -> Described {
     let described = |message: String, label: &str| Described { message, label: label.to_owned() };
     match original(error) {
         Error::SerdeUnknownField { field, expected, .. } => Described {
             message: format!("{UNKNOWN_FIELD} `{field}`{}", did_you_mean(field, expected)),
-            label: format!("fields here: {}", expected.join(", ")),
+            label: nested(field, expected)
+                .unwrap_or_else(|| format!("fields here: {}", expected.join(", "))),
         },
         Error::SerdeUnknownVariant { variant, expected, .. }
             if *expected == ["prometheus"]

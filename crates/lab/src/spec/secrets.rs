@@ -1,6 +1,6 @@
 //! The secrets of a spec: the variables of the environment that its texts refer to, and those that are
 //! written plainly although they are secrets (the values of `Authorization` and cookies, the passwords
-//! of URLs). The latter leave the spec as it is read, so that whatever is made of it has references
+//! and secret parameters of URLs). The latter leave the spec as it is read, so that whatever is made of it has references
 //! only.
 
 use std::collections::BTreeSet;
@@ -154,7 +154,13 @@ impl Leaving<'_> {
         if let Some((name, value)) = field.filter(|_| path.iter().any(|part| part == "exec")) {
             return format!("{name}: {}", secrets::field_kept(name, value.trim(), &mut keep));
         }
-        secrets::passwords_kept(text, &mut keep)
+        match (above, name) {
+            // These are put together to a URL, in which values are percent-encoded.
+            ("sut", "endpoint") | ("workload", "path" | "get") => {
+                secrets::url_kept(text, &mut |_, value| keep(value))
+            }
+            _ => secrets::passwords_kept(text, &mut keep),
+        }
     }
 }
 

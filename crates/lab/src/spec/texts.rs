@@ -291,10 +291,20 @@ fn check_all<'a>(
             known = components.map(|one| format!("{NUMBER_OF}{}", one.name())).collect();
         }
         let message = format!("unknown variable `{name}`{}", did_you_mean(&name, &known));
-        let label = format!("variables here: {}", known.join(", "));
+        let known = format!("variables here: {}", known.join(", "));
+        let label = match is_of_environment(&name) {
+            true => format!("write ${{{ENV}{name}}} for one of the environment; {known}"),
+            false => known,
+        };
         return Err(resolved.source.error(message, place, &label));
     }
     Ok(())
+}
+
+/// Returns true for a name as variables of the environment have them: `TOKEN`.
+fn is_of_environment(name: &str) -> bool {
+    let is_of_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    name.starts_with(|c: char| c.is_ascii_uppercase()) && name.chars().all(is_of_name)
 }
 
 /// Returns all actions and checks, in `deploy` and elsewhere.

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use ::measure::Nanos;
-use wire::resp::{Commands, Decoder, Value, decimal, known_word};
+use wire::resp::{Commands, Decoder, Value, decimal, known_error};
 
 use super::parts::{Steps, Verdict};
 use super::{
@@ -19,6 +19,10 @@ mod tests;
 
 /// The reason of a connection on which the server wants a password.
 pub const WANTS_PASSWORD: &str = "the server wants a password (NOAUTH)";
+/// The reason of a connection that was given a password for a server without one.
+pub const HAS_NO_PASSWORD: &str = "the server has no password, and was given one";
+/// The reason of a connection for which the server has no room.
+pub const IS_FULL: &str = "the server has as many clients as it may have (maxclients)";
 
 /// The source of requests, and the judge of their replies.
 pub trait RespWorkload {
@@ -126,15 +130,24 @@ impl Login {
 
     /// Explains the error that answers the login; `None` if requests may be answered all the same. `left` is
     /// the number of replies that are still to come, with this one.
-    fn refused(&self, word: &'static str, left: u32) -> Option<&'static str> {
+    fn refused(&self, error: &'static str, left: u32) -> Option<&'static str> {
         let is_ping = self.password.is_none() && left == 1 + u32::from(self.database != 0);
-        match word {
+        match error {
             "NOAUTH" => Some(WANTS_PASSWORD),
             "LOADING" => Some("the server still loads its data (LOADING)"),
+            // Both are no answers to a command: the server says so to every connection, and closes it.
+            "DENIED" => Some("the server is in protected mode, and refuses this address (DENIED)"),
+            _ if error.starts_with("ERR max number of clients") => Some(IS_FULL),
             // A user may be permitted to do what the requests need, and no PING.
             _ if is_ping => None,
-            "WRONGPASS" => Some("the server refuses the password (WRONGPASS)"),
+            "WRONGPASS" | "ERR invalid password" => {
+                Some("the server refuses the password (WRONGPASS)")
+            }
             "NOPERM" => Some("the server does not permit this user to do so (NOPERM)"),
+            _ if error.contains("AUTH") => Some(HAS_NO_PASSWORD),
+            _ if error.starts_with("ERR DB index") => {
+                Some("the server has no database with this number")
+            }
             _ => Some("the server refuses AUTH or SELECT"),
         }
     }
@@ -273,7 +286,7 @@ impl<W: RespWorkload> Driver for Resp<W> {
             };
             if 0 < *greeting {
                 if let Value::Error(error) = reply
-                    && let Some(why) = terms.login.refused(known_word(error), *greeting)
+                    && let Some(why) = terms.login.refused(known_error(error), *greeting)
                 {
                     return Ok(Next::Fail(Outcome::Connect, why));
                 }
@@ -287,7 +300,7 @@ impl<W: RespWorkload> Driver for Resp<W> {
             }
             let mut commands = Commands::new(&mut reports.wire);
             let verdict = match reply.error() {
-                Some(error) => Verdict::status(known_word(error)),
+                Some(error) => Verdict::status(known_error(error)),
                 None => workload.reply(&mut first.request, reply, &mut commands),
             };
             first.part = first.part.or_else(verdict);

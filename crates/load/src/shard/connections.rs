@@ -187,8 +187,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
     pub fn unreachable(&self) -> Option<(usize, Option<Unopened>)> {
         let mut pools = self.pools.iter().filter(|pool| !pool.slots.is_empty());
         let pool = pools.find(|pool| !pool.slots.iter().any(Place::is_open))?;
-        let late = pool.slots.iter().find_map(|place| LATE.of(place.state));
-        Some((pool.of.target as usize, pool.failure.or(late)))
+        Some((pool.of.target as usize, pool.unopened()))
     }
 
     /// Returns the number of connection failures so far.
@@ -419,7 +418,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
     }
 
     /// Fails as many requests of a queue as connection attempts have failed, oldest first, if no slot
-    /// can serve them.
+    /// can serve them. Where requests have patience, it fails all whose patience is over.
     fn refuse(
         &mut self,
         index: usize,
@@ -431,8 +430,14 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         if pool.is_usable(queue) || pool.is_patient(queue, now) {
             return Ok(());
         }
-        for _ in 0..std::mem::take(&mut pool.queues[queue].failed) {
-            let Some(waiting) = self.pools[index].pop(queue) else { return Ok(()) };
+        let failed = std::mem::take(&mut pool.queues[queue].failed);
+        let most = if pool.driver.patience() == Nanos::ZERO { failed } else { usize::MAX };
+        for _ in 0..most {
+            let pool = &mut self.pools[index];
+            if pool.is_patient(queue, now) {
+                return Ok(());
+            }
+            let Some(waiting) = pool.pop(queue) else { return Ok(()) };
             let completion = self.record_unsent(index, waiting, Outcome::Connect, why, now);
             let (waiting, _) = waiting;
             self.go_on_after(index, waiting.session, &completion, now)?;
@@ -535,6 +540,14 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
     }
 }
 
+impl<D: Driver> Pool<D> {
+    /// Returns why no connection is open, if an attempt has failed.
+    pub(super) fn unopened(&self) -> Option<Unopened> {
+        let late = || self.slots.iter().find_map(|place| LATE.of(place.state));
+        self.failure.or_else(late)
+    }
+}
+
 fn longer(pause: Nanos) -> Nanos {
     (pause * 2).max(FIRST_PAUSE).min(LONGEST_PAUSE)
 }
@@ -553,7 +566,7 @@ fn unopened(state: State, lost: Lost) -> Option<Unopened> {
 }
 
 impl Unopened {
-    fn reason(self) -> &'static str {
+    pub(super) fn reason(self) -> &'static str {
         match self {
             Unopened::By(Closed::Refused) => "connection refused",
             Unopened::By(Closed::Unreachable) => "no route, or no answer in time",

@@ -4,18 +4,31 @@
 use ::measure::Instant;
 use net::Io;
 
+use super::pool::Pool;
 use super::{Shard, note_sent};
-use crate::driver::{Driver, Slot};
+use crate::driver::{Driver, Slot, Token};
 use crate::observe::Observer;
+use crate::outstanding::{Outstanding, Request};
+use crate::source::Source;
 
 impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
-    /// Sends what the drivers hold, as far as it is due.
-    pub(super) fn flush(&mut self) {
+    /// Sends what the drivers hold, as far as it is due. To wait for others is of no use where none can come any
+    /// more: after the end, after the last arrival, and in a closed loop of which all requests are held.
+    pub(super) fn flush(&mut self, source: &mut Source, is_over: bool) {
         for index in 0..self.pools.len() {
             if self.pools[index].holding.is_empty() {
                 continue;
             }
             let now = self.io.now();
+            let pool = &mut self.pools[index];
+            let is_last = match source {
+                Source::Open(streams) => streams.is_exhausted(),
+                Source::Closed { .. } => pool.is_exhausted() || pool.is_all_held(),
+            };
+            // The requests of sessions follow from answers, whatever arrives.
+            if pool.sessions.is_none() && (is_over || is_last) {
+                pool.hurry(now);
+            }
             while let Some(slot) = self.pools[index].next_to_flush(now) {
                 if self.io.holds_back() {
                     self.note_departures();
@@ -46,7 +59,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         let mut bytes = bytes;
         for token in self.reports.sent.drain(..) {
             let request = self.outstanding.sent_now(token);
-            request.is_held = false;
+            self.pools[index].held -= usize::from(std::mem::take(&mut request.is_held));
             if !request.keeps_sent {
                 // What it waited beyond the time that the driver asked for is lateness.
                 request.held = due.min(now).saturating_since(request.sent);
@@ -65,4 +78,18 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
             self.pools[index].hold(slot, now, longest);
         }
     }
+}
+
+/// Takes a request off its connection.
+#[inline]
+pub(super) fn take_off<D>(
+    outstanding: &mut Outstanding,
+    pools: &mut [Pool<D>],
+    token: Token,
+) -> Request {
+    let request = outstanding.remove(token);
+    let pool = &mut pools[request.pool as usize];
+    pool.slots[request.slot.0 as usize].outstanding -= 1;
+    pool.held -= usize::from(request.is_held);
+    request
 }

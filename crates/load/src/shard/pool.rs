@@ -27,6 +27,10 @@ pub(super) struct Pool<D> {
     pub(super) queues: Vec<Queue>,
     /// The slots that hold something, and some that have sent it since.
     pub(super) holding: Vec<Slot>,
+    /// The requests that the driver holds.
+    pub(super) held: usize,
+    /// The users of a closed loop; 0 in an open one.
+    pub(super) population: usize,
     /// Present if the requests belong to sessions.
     pub(super) sessions: Option<Box<Sessions>>,
     /// Closed loop: the times when the users in think time send their next requests.
@@ -169,6 +173,8 @@ impl<D: Driver> Pool<D> {
             idle: Idle::new(slots, queues),
             queues: (0..queues).map(|_| Queue::default()).collect(),
             holding: Vec::new(),
+            held: 0,
+            population: 0,
             sessions,
             thinking: BinaryHeap::new(),
             paused: BTreeMap::new(),
@@ -355,6 +361,21 @@ impl<D: Driver> Pool<D> {
         std::mem::replace(&mut self.place(slot).due, Instant::NEVER)
     }
 
+    /// True if the driver holds a request of every user, so that no other can join them.
+    pub(super) fn is_all_held(&self) -> bool {
+        0 < self.held && self.held == self.population
+    }
+
+    /// Makes due what the slots hold.
+    pub(super) fn hurry(&mut self, now: Instant) {
+        for slot in &self.holding {
+            let place = &mut self.slots[slot.0 as usize];
+            if place.due != Instant::NEVER {
+                place.due = place.due.min(now);
+            }
+        }
+    }
+
     /// Returns a slot whose time to send what it holds has come.
     pub(super) fn next_to_flush(&mut self, now: Instant) -> Option<Slot> {
         let mut index = 0;
@@ -410,10 +431,26 @@ impl<D: Driver> Pool<D> {
         Some((waiting, operations))
     }
 
-    /// True while a request that came back waits for a connection, though none can be opened.
+    /// True while the next request of a queue may wait for a connection, though none can be opened: since it came
+    /// back, or since it was due if it was never sent.
     pub(super) fn is_patient(&self, queue: usize, now: Instant) -> bool {
-        let oldest = self.queues[queue].again.front().and_then(|due| due.returned);
-        oldest.is_some_and(|returned| now < returned.at + self.driver.patience())
+        let patience = self.driver.patience();
+        if patience == Nanos::ZERO {
+            return false;
+        }
+        let Queue { again, backlog, .. } = &self.queues[queue];
+        let returned = again.front().and_then(|due| due.returned).map(|returned| returned.at);
+        let since = returned.or_else(|| backlog.front().map(|waiting| waiting.intended));
+        // After its last request a workload has none for those that wait: no connection would change that.
+        self.has_stopped() || since.is_some_and(|since| now < since + patience)
+    }
+
+    /// True if the requests that wait in a queue do so since no connection is open, and each has time to wait for one.
+    pub(super) fn awaits_connection(&self, queue: usize) -> bool {
+        let mut slots = (0..self.slots.len() as u32).map(Slot);
+        let is_open = |slot: Slot| self.slots[slot.0 as usize].is_open();
+        let has_open = slots.any(|slot| self.queue(slot) == queue && is_open(slot));
+        !has_open && Nanos::ZERO < self.driver.patience() && !self.has_stopped()
     }
 
     /// Queues a slot by the number of requests it carries, or removes it if it has no room.

@@ -287,21 +287,19 @@ fn bytes_that_belong_to_no_request_are_a_finding() {
 }
 
 #[test]
-fn a_target_that_closes_silently_after_each_response_is_a_finding() {
-    let finding = |after_one, unannounced| {
+fn a_target_that_closes_silently_after_each_response_is_counted() {
+    let counted = |after_one, unannounced| {
         let mut silent = measurement(1_000, 10, 100);
         silent.parts[0].answers = 1_000;
         silent.connecting_failed.after_one = after_one;
         silent.connecting_failed.unannounced = unannounced;
         let judgement = judge(&plan(), &silent, Besides::default());
         assert!(judgement.is_valid());
-        judgement.findings.join("; ")
+        judgement.closed_silently
     };
-    let found = finding(1_000, 1_000);
-    assert!(found.contains("without announcing it (1,000 times)"), "{found}");
-    assert!(found.contains("--keep-alive 1"), "{found}");
+    assert_eq!(counted(1_000, 1_000), Some(1_000));
     // It keeps most connections: it closes those that idle, or a few that it dislikes.
-    assert_eq!((finding(10, 10), finding(10, 1_000)), (String::new(), String::new()));
+    assert_eq!((counted(10, 10), counted(10, 1_000)), (None, None));
 }
 
 #[test]
@@ -454,6 +452,15 @@ fn a_target_that_takes_no_connections_for_a_while_is_named_as_that() {
     assert_eq!((open.saturated, open.reasons()), (None, Vec::new()));
     let said = "the target took no connections for 48 % of the time (35 attempts)";
     assert!(open.findings.contains(&said.to_owned()), "{:?}", open.findings);
+    assert_eq!((open.refused_share, gone.refused_share), (Some(0.48), Some(0.48)));
+    assert_eq!(judged(plan().pacing, 90).refused_share, None);
+    // What does not answer at all may only be slow.
+    let mut silent = measurement(1_000, 10, 100);
+    silent.connecting_failed.unreachable = 35;
+    silent.series.at(Instant(0)).unconnected_time = Nanos::from_millis(480);
+    let silent = judge(&plan(), &silent, Besides::default());
+    assert!(silent.findings[0].starts_with("the target took no connections"), "{silent:?}");
+    assert_eq!(silent.refused_share, None);
 }
 
 #[test]

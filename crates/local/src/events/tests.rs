@@ -26,4 +26,10 @@ fn a_state_lasts_until_the_next_line_about_the_same_replica() {
 fn an_application_without_events_has_none() {
     assert_eq!(written(Path::new("/nonexistent/x.statistics"), &BTreeMap::new()), []);
     assert_eq!(beside(Path::new("/a/b.statistics")), Path::new("/a/b.statistics.events"));
+    // Nor has one that makes something else there: a FIFO would wait for its other end.
+    let folder = tempfile::tempdir().unwrap();
+    let statistics = folder.path().join("x.statistics");
+    let mkfifo = std::process::Command::new("mkfifo").arg(beside(&statistics)).status();
+    assert!(mkfifo.unwrap().success());
+    assert_eq!(written(&statistics, &BTreeMap::new()), []);
 }

@@ -39,7 +39,6 @@ two &lt; three</textarea><input name="empty"><inputs name=late value=9></FORM>"#
         assert_eq!(take(source, body, Needs::default()).as_deref(), Ok(expected), "{source}");
     }
     for (source, body) in [
-        ("json:/a/3", json),
         ("json:/a/9", json),
         ("json:/t", "{"),
         ("json:/t", ""),
@@ -54,6 +53,9 @@ two &lt; three</textarea><input name="empty"><inputs name=late value=9></FORM>"#
         let is_empty = source == "form:csrf" && found.as_deref() == Ok("");
         assert!(is_empty || found == Err(&*reason), "{source}: {found:?}");
     }
+    // It is there, so nobody should look for the pointer's fault.
+    let null = take("json:/a/3", json, Needs::default());
+    assert_eq!(null, Err("v from json:/a/3: null in the response"));
 }
 
 #[test]

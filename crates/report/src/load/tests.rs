@@ -16,7 +16,7 @@ fn whole() -> Load {
     let mut load = fixture::measured(7, 2_400.0);
     let words = "load http://127.0.0.1:40113/ --rate 2.4k/s --header 'A: b'";
     load.arguments = words.split(' ').map(|word| word.trim_matches('\'').to_owned()).collect();
-    load.connections = Some(Connections { asked: 64, reached: 64, opening_s: None });
+    load.connections = Some(Connections { asked: 64, reached: 64, ..Connections::default() });
     load.total.lateness = load.total.service_time.clone();
     load.total.backlog_delay = load.total.service_time.clone();
     load.total.statuses.insert("503".into(), 12);

@@ -1,4 +1,6 @@
 use super::*;
+use crate::failure::Failure;
+use crate::journal::Observed;
 
 fn entry(trial: u32, purpose: Purpose, status: Status) -> Entry {
     Entry { purpose, status, ..Entry::aborted(trial) }
@@ -153,4 +155,61 @@ fn an_answer_and_the_journal_are_compared_trial_by_trial() {
     unread[0].distrust(vec!["load.json cannot be read: not a regular file".to_owned()]);
     assert_eq!(answer(&journal).unlike(&unread), unlike::Unlike::default());
     assert_eq!(answer(&unread).unlike(&journal), unlike::Unlike::default());
+}
+
+/// A bucket of 50/s with 50 tokens passes 54.7/s for 3 s after a pause.
+#[test]
+fn a_rate_limiter_is_named_with_what_it_passed_where_it_refused() {
+    let trial = |trial: u32, purpose, refused: u64, succeeded_per_s: f64| {
+        let failure = Failure {
+            outcome: "status".to_owned(),
+            reason: Some("429".to_owned()),
+            count: refused,
+            of: 300,
+            ..Failure::default()
+        };
+        let observed = Observed {
+            succeeded_per_s: Some(succeeded_per_s),
+            failing: vec![failure],
+            ..Observed::example(100.0, 300)
+        };
+        Entry { observed: Some(observed), ..entry(trial, purpose, Status::Valid) }
+    };
+    let journal = [
+        trial(1, Purpose::Probe, 200, 50.0),
+        trial(2, Purpose::Trial, 9, 54.7),
+        trial(3, Purpose::Trial, 90, 66.0),
+    ];
+    let [(about, text)] = &habits_in_words(&journal)[..] else { panic!("one note") };
+    assert_eq!(*about, "rate limit");
+    assert_eq!(
+        text,
+        "a rate limiter refused requests with 429 (trials 1 and 3), and where it did as few as 50.0/s succeeded: a load \
+         above its rate that met the SLO may have lived on what it had saved up in a pause; measure each load for \
+         longer (phases.measure.time, --duration)"
+    );
+    assert!(habits_in_words(&journal[1..2]).is_empty(), "a few");
+}
+
+#[test]
+fn a_capacity_between_two_bounds_is_said_with_both_and_a_doubtful_load_as_missed() {
+    let found = |at_least, upper| {
+        let capacity = Capacity {
+            rate_per_s: 43.8,
+            at_least,
+            completed_per_s: 43.8,
+            trial: 1,
+            slo: "p99 ≤ 100 ms".to_owned(),
+            missed_at_per_s: Some(68.4),
+            missed_below_per_s: None,
+            in_doubt: false,
+            sessions: false,
+        };
+        let search = Search { capacity: Some(capacity.clone()), upper, ..Search::of_strand(1) };
+        let (known, beside) = capacity.known_in_words(Some(&search));
+        known + &beside
+    };
+    assert_eq!(found(true, Some(68.4)), "at least 43.8/s and at most 68.4/s");
+    assert_eq!(found(true, None), "at least 43.8/s; missed at 68.4/s");
+    assert_eq!(found(false, Some(68.4)), "43.8/s; missed at 68.4/s");
 }

@@ -17,7 +17,7 @@ fn question(metric: Metric, blocks: Vec<Block>) -> Question {
         censored: None,
         speeds: Vec::new(),
         interleaved: true,
-        failing: [0, 0],
+        trials: Default::default(),
     }
 }
 
@@ -63,6 +63,36 @@ fn too_few_trials_are_undecided_and_say_how_many_are_missing() {
     let none = of(vec![Block { a: vec![1.0], b: Vec::new() }]);
     assert_eq!((none.verdict, none.effect, none.p), (Verdict::Undecided, None, None));
     assert_eq!(none.more_blocks_needed, None);
+}
+
+/// The figures are those of the trials that work.
+#[test]
+fn trials_that_fail_decide_by_their_number() {
+    let of = |metric, ratio, a: (usize, usize), b: (usize, usize)| {
+        let trials = [a, b].map(|(failing, all)| Trials { all, failing });
+        let all = blocks(5, ratio).into_iter();
+        let none =
+            |arm: (usize, usize), values: Vec<f64>| if arm.0 < arm.1 { values } else { vec![] };
+        let blocks = all.map(|block| Block { a: none(a, block.a), b: none(b, block.b) }).collect();
+        let question = Question { trials, ..question(metric, blocks) };
+        compared(vec![question]).metrics.remove(0)
+    };
+    let p99 = |ratio, a, b| of(Metric::P99, ratio, a, b).verdict;
+    assert_eq!(p99(0.5, (0, 10), (0, 10)), Verdict::Better);
+    assert_eq!(p99(0.5, (0, 10), (10, 10)), Verdict::Worse);
+    assert_eq!(p99(0.5, (0, 10), (7, 10)), Verdict::Worse);
+    assert_eq!(p99(0.5, (0, 10), (2, 10)), Verdict::Undecided);
+    assert_eq!(p99(1.0, (0, 10), (2, 10)), Verdict::Undecided);
+    assert_eq!(p99(2.0, (0, 10), (2, 10)), Verdict::Worse);
+    assert_eq!(p99(2.0, (2, 10), (0, 10)), Verdict::Undecided);
+    assert_eq!(p99(0.5, (10, 10), (0, 10)), Verdict::Undecided);
+    assert_eq!(p99(0.5, (10, 10), (10, 10)), Verdict::Undecided);
+    assert_eq!(p99(0.5, (0, 1), (1, 1)), Verdict::Undecided, "one says nothing of the spread");
+    let worse = of(Metric::P99, 0.5, (0, 10), (10, 10));
+    assert_eq!(worse.more_blocks_needed, Some(0));
+    assert!(
+        worse.refused.is_some_and(|why| why.contains("10 of 10 trials of B, and in 0 of 10 of A"))
+    );
 }
 
 /// Two metrics: the smaller p is judged at 2.5 %, and the other at 5 % only if that one was refused.

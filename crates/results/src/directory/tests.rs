@@ -469,3 +469,40 @@ fn what_is_written_stays_in_the_directory_that_was_made() {
     assert!(old.join("trials/1").is_dir());
     assert_eq!(directory.path(), path);
 }
+
+#[test]
+fn an_error_is_one_line_whatever_somebody_named_or_wrote() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("H\n  all is well");
+    create(&path).unwrap();
+    fs::write(
+        path.join("manifest.json"),
+        r#"{"schema": "benchwright.results", "version": 3,
+        "state": "x\nall is well"}"#,
+    )
+    .unwrap();
+    let shown = Directory::open(&path).unwrap_err().to_string();
+    assert!(shown.contains("H\\u000a  all is well/manifest.json: "), "{shown}");
+    assert!(!shown.contains('\n'), "{shown}");
+}
+
+#[test]
+fn a_directory_knows_where_it_is_and_that_it_was_removed() {
+    let (folder, directory) = fresh();
+    let (_, mut writer) = directory.write_journal().unwrap();
+    let place = folder.path().canonicalize().unwrap();
+    assert_eq!(directory.at_its_place().unwrap().path(), directory.path());
+    fs::rename(directory.path(), place.join("moved")).unwrap();
+    create(directory.path()).unwrap();
+    assert_eq!(directory.at_its_place().unwrap().path(), place.join("moved"));
+    fs::remove_dir_all(place.join("moved")).unwrap();
+    let expected = format!(
+        "{}: this folder was removed, and all that was measured into it is lost; run it again, and leave the \
+         folder alone until the run has ended",
+        directory.path().display()
+    );
+    assert_eq!(directory.at_its_place().unwrap_err().to_string(), expected);
+    assert_eq!(directory.write("answer.json", b"{}").unwrap_err().to_string(), expected);
+    let lost = writer.append(Entry::aborted(1), &files());
+    assert_eq!(lost.unwrap_err().to_string(), expected);
+}

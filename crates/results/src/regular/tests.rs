@@ -93,3 +93,10 @@ fn a_pipe_is_read_to_its_bound() {
     assert_eq!(why.to_string(), "it is longer than 1 MiB");
     writer.join().unwrap();
 }
+
+#[test]
+fn a_name_is_one_line_of_a_message() {
+    assert_eq!(shown(Path::new("results/é 1")), "results/é 1");
+    let forged = Path::new("H\u{1b}[31m\n  all is well\u{9b}");
+    assert_eq!(shown(forged), "H\\u001b[31m\\u000a  all is well\\u009b");
+}

@@ -21,6 +21,19 @@ fn references_are_found_in_a_text_and_others_are_left_alone() {
 }
 
 #[test]
+fn what_is_written_like_a_reference_and_is_none_is_found() {
+    for (text, unknown) in [
+        ("Bearer ${TOKEN}", Some("TOKEN")),
+        ("Bearer ${env.TOKEN}${vars.x}", Some("vars.x")),
+        ("${env.A-B}", Some("env.A-B")),
+        ("Bearer ${env.TOKEN} ${redacted.1}", None),
+        ("${ ${} ${jndi:ldap} ${a b} $TOKEN ${TOKEN", None),
+    ] {
+        assert_eq!(unknown_in(text), unknown, "{text}");
+    }
+}
+
+#[test]
 fn a_value_is_put_in_place_of_its_reference_and_a_reference_without_one_stays() {
     let secrets = secrets();
     let text = "Bearer ${env.TOKEN}, ${env.NONE}, ${vars.x}, ${, ${env.SHORT}";
@@ -159,6 +172,14 @@ fn secrets_are_recognised_in_requests_documents_and_command_lines() {
         ("`http://h/?token=abcd`: no", "`http://h/?token=(redacted)`: no"),
         ("http://h/?token=abcd: no", "http://h/?token=(redacted): no"),
         ("/a?token={{uuid}}&tokens=1234", "/a?token={{uuid}}&tokens=1234"),
+        (
+            "failed: 404 by 10 to /nope?password=S3cr!et*99, and",
+            "failed: 404 by 10 to /nope?password=(redacted), and",
+        ),
+        (
+            "/a?key=k-12345&code=4%2F0Ab&session=abcd",
+            "/a?key=(redacted)&code=(redacted)&session=(redacted)",
+        ),
         // These say themselves what is secret.
         ("Authorization: Bearer ${env.T}", "Authorization: Bearer ${env.T}"),
         ("http://u:${env.P}@h", "http://u:${env.P}@h"),
@@ -197,6 +218,25 @@ fn a_value_has_the_form_that_a_url_or_a_json_document_needs() {
     assert_eq!(secrets.redact("q=p%40s%2Fs+%22"), "q=${env.PW}");
 }
 
+/// A request of the references is the one that was written.
+#[test]
+fn a_url_has_its_values_again_whatever_is_encoded_in_it() {
+    for (url, shown, is_same) in [
+        ("/a?key=k%2F1%3D%3D&b=1", "/a?key=${redacted.1}&b=1", true),
+        ("/a?b=1&password=p%40s%20s#x", "/a?b=1&password=${redacted.1}#x", true),
+        ("http://u:p%40ss@h/?pw=word", "http://u:${redacted.2}@h/?pw=${redacted.1}", true),
+        // It is the same for the service.
+        ("/a?password=S3cr!et", "/a?password=${redacted.1}", false),
+        ("/a?token=a+b+c+d&key={{int 1 9}}", "/a?token=a+b+c+d&key={{int 1 9}}", true),
+    ] {
+        let mut secrets = Secrets::default();
+        let written = url_kept(url, &mut |_, value| secrets.keep(value));
+        assert_eq!(written, shown);
+        assert_eq!(secrets.reveal_in_url(&written) == url, is_same, "{url}");
+        assert_eq!(unescaped(&secrets.reveal_in_url(&written)), unescaped(url));
+    }
+}
+
 #[test]
 fn a_password_with_a_character_that_ends_an_authority_is_kept_whole() {
     assert_eq!(without_plain("see http://u:s3/cr@h:1/x now"), "see http://u:(redacted)@h:1/x now");
@@ -228,7 +268,18 @@ fn names_with_a_word_such_as_token_are_those_of_secrets() {
         "user[password]",
         "otp",
         "pwd",
+        "pw",
+        "pin",
+        "user_pass",
+        "X-Session",
+        "X-CSRF",
+        "_csrf",
+        "X-XSRF-Token",
+        "sid",
+        "refresh_token",
+        "code_verifier",
     ] {
+        assert!(is_secret_parameter(name), "{name}");
         assert!(is_secret_field(name), "{name}");
     }
     for name in [
@@ -241,8 +292,19 @@ fn names_with_a_word_such_as_token_are_those_of_secrets() {
         "Content-Type",
         "design",
         "stop",
+        "session_count",
+        "bypass",
+        "pinned",
+        "--pin",
+        "X-Country-Code",
+        "code",
     ] {
         assert!(!is_secret_field(name), "{name}");
+    }
+    for (name, is_secret) in
+        [("key", true), ("code", true), ("sort_key", false), ("postcode", false), ("page", false)]
+    {
+        assert_eq!(is_secret_parameter(name), is_secret, "{name}");
     }
     let mut kept = |_: &str| "(gone)".to_owned();
     let of = |text: &str| passwords_kept(text, &mut kept);
@@ -253,8 +315,10 @@ fn names_with_a_word_such_as_token_are_those_of_secrets() {
         ("http://u:word@h/?token=12345678", "http://u:(gone)@h/?token=(gone)"),
         (
             "/user?username=Cornell_1&password=1111111111",
-            "/user?username=Cornell_1&password=1111111111",
+            "/user?username=Cornell_1&password=(gone)",
         ),
+        ("/a?key=0123456789&sort_key=name", "/a?key=(gone)&sort_key=name"),
+        ("/a?password=${vars.password}", "/a?password=${vars.password}"),
         // What does not stand for itself in a URL stays.
         ("/a?token=a%2Fb%2Fc", "/a?token=a%2Fb%2Fc"),
         ("/a?token=${env.T}&tokens=1234", "/a?token=${env.T}&tokens=1234"),

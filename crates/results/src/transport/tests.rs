@@ -77,8 +77,15 @@ fn the_requests_that_wait_are_named_where_others_hide_them() {
 
 #[test]
 fn a_target_that_ends_the_connection_with_each_response_is_named() {
+    let unasked = std::cell::Cell::new(None);
     let closing = |reconnects: u64, completed: u64, failed: u64| {
         let mut load = Load::empty("benchwright");
+        load.connections = Some(crate::load::Connections {
+            asked: 1,
+            reached: 1,
+            unasked: unasked.get(),
+            ..crate::load::Connections::default()
+        });
         let counts = &mut load.total.counts;
         (counts.reconnects, counts.completed_inside, counts.failed) =
             (reconnects, completed, failed);
@@ -92,4 +99,54 @@ fn a_target_that_ends_the_connection_with_each_response_is_named() {
     assert!(closing(9_990, 10_000, 9_900).is_empty(), "they were lost with their requests");
     assert!(closing(10, 10, 0).is_empty(), "so few say nothing");
     assert!(closing(0, 0, 0).is_empty());
+    unasked.set(Some(9_990));
+    assert!(closing(9_990, 10_000, 0).is_empty(), "they were closed by the generator");
+}
+
+/// A bad answer ends no connection, and a lost request takes its own along.
+#[test]
+fn a_target_that_ends_each_connection_is_named_although_its_answers_are_failures() {
+    let closing = |outcome: &str| {
+        let mut load = Load::empty("benchwright");
+        let counts = &mut load.total.counts;
+        (counts.reconnects, counts.completed_inside, counts.failed) = (10_000, 10_000, 4_000);
+        load.total.outcomes = [(outcome.to_owned(), 4_000)].into();
+        findings(&load).len()
+    };
+    assert_eq!((closing("status"), closing("reset")), (1, 0));
+}
+
+#[test]
+fn a_target_that_closes_without_a_word_has_one_remedy_whatever_was_lost() {
+    let mut load = Load::empty("benchwright");
+    let counts = &mut load.total.counts;
+    (counts.reconnects, counts.completed_inside, counts.failed) = (9_990, 10_000, 100);
+    load.connections =
+        Some(crate::load::Connections { closed_silently: Some(5_040), ..Default::default() });
+    let [(habit, text)] = &habits(&load)[..] else { panic!("{:?}", habits(&load)) };
+    expect!["the target closes the connection after each response without announcing it (5,040 times): requests that are sent before the close arrives end as `reset`; use --keep-alive 1, or let the target answer with `Connection: close`"]
+        .assert_eq(text);
+    let (_, remedy) = habit.in_words();
+    assert!(remedy.starts_with("use load.keep_alive 1 (--keep-alive 1)"), "{remedy}");
+}
+
+#[test]
+fn responses_that_are_mostly_redirects_say_where_to_measure() {
+    let load = |statuses: &[(&str, u64)]| {
+        let mut load = Load::empty("benchwright");
+        load.total.statuses =
+            statuses.iter().map(|(status, count)| ((*status).to_owned(), *count)).collect();
+        load
+    };
+    expect!["389 of 389 responses are a redirect (302), which is not followed; name the URL that it leads to, if that is meant; `redirects` of a request in a mix follows it"]
+        .assert_eq(&findings(&load(&[("302", 389)])).join("\n"));
+    let some = findings(&load(&[("200", 49), ("301", 30), ("304", 1), ("308", 21)])).join("\n");
+    assert!(some.starts_with("51 of 101 responses are a redirect (301, 308), which"), "{some}");
+    assert!(findings(&load(&[("200", 50), ("302", 50)])).is_empty());
+    assert!(findings(&load(&[("304", 100)])).is_empty(), "the answer is the one that is known");
+    // A mix that follows them ends with another response.
+    let mut followed = load(&[("200", 100), ("302", 300)]);
+    let ok_statuses = [("200".to_owned(), 100)].into();
+    followed.labels.insert("items".to_owned(), Group { ok_statuses, ..group(&[]) });
+    assert!(findings(&followed).is_empty());
 }

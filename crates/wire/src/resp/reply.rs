@@ -133,8 +133,31 @@ const WORDS: [&str; 24] = [
     "WRONGTYPE",
 ];
 
-/// Returns the first word of an error, or `other` if it is not one of those that are known.
-pub fn known_word(error: &[u8]) -> &'static str {
+/// The beginnings of errors whose first word says nothing.
+const BEGINNINGS: [&str; 15] = [
+    "ERR AUTH <password> called without any password configured",
+    "ERR Client sent AUTH, but no password is set",
+    "ERR DB index is out of range",
+    "ERR Protocol error",
+    "ERR SELECT is not allowed in cluster mode",
+    "ERR This instance has cluster support disabled",
+    "ERR invalid password",
+    "ERR max number of clients",
+    "ERR operation not permitted",
+    "ERR string exceeds maximum allowed size",
+    "ERR syntax error",
+    "ERR unknown command",
+    "ERR value is not a valid float",
+    "ERR value is not an integer or out of range",
+    "ERR wrong number of arguments",
+];
+
+/// Returns the beginning of an error, as far as it is known: usually its first word; `other` if nothing of it is. What a
+/// server adds may be the words of a command, and so a password.
+pub fn known_error(error: &[u8]) -> &'static str {
+    if let Some(known) = BEGINNINGS.into_iter().find(|known| error.starts_with(known.as_bytes())) {
+        return known;
+    }
     let word = error.split(|byte| *byte == b' ').next().unwrap_or_default();
     WORDS.into_iter().find(|known| known.as_bytes() == word).unwrap_or("other")
 }

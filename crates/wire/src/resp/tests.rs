@@ -159,11 +159,14 @@ fn an_error_is_found_in_the_reply_or_one_level_inside() {
     let mut decoder = Decoder::default();
     let mut error = |mut bytes: &[u8]| {
         let value = decoder.next(&mut bytes).unwrap().unwrap();
-        value.error().map(|text| known_word(text).to_owned())
+        value.error().map(|text| known_error(text).to_owned())
     };
     assert_eq!(error(b"-WRONGTYPE Operation against\r\n").as_deref(), Some("WRONGTYPE"));
     assert_eq!(error(b"*2\r\n+OK\r\n-OOM no\r\n").as_deref(), Some("OOM"));
     assert_eq!(error(b"-MYMODULE no\r\n").as_deref(), Some("other"));
+    assert_eq!(error(b"-ERR no record\r\n").as_deref(), Some("ERR"));
+    let unknown = error(b"-ERR unknown command 'AUTH', with args beginning with: 'secret'\r\n");
+    assert_eq!(unknown.as_deref(), Some("ERR unknown command"));
     assert_eq!(error(b"*1\r\n*1\r\n-OOM no\r\n"), None);
     assert_eq!(error(b"$3\r\nERR\r\n"), None);
 }

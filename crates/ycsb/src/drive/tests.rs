@@ -181,3 +181,42 @@ fn the_time_limit_and_an_interruption_end_a_run_after_what_is_outstanding() {
     assert!(ran.is_interrupted);
     assert_eq!((ran.run_time, ran.measurements.operations), (Nanos::from_millis(600), 4));
 }
+
+/// Time that passes only while somebody sleeps, each time for a millisecond too long.
+struct Sleepy(Instant);
+
+impl Clock for Sleepy {
+    fn now(&mut self) -> Instant {
+        self.0
+    }
+
+    fn sleep_until(&mut self, until: Instant) {
+        self.0 = self.0.max(until) + Nanos::from_millis(1);
+    }
+}
+
+#[test]
+fn what_a_target_asked_for_and_time_ended_is_counted() {
+    let text = |rest: &str| format!("recordcount=10\nmaxexecutiontime=2\n{rest}");
+    let waited = |ran: &Ran| (ran.measurements.operations, ran.unfinished, ran.late);
+    let ten = |_| Nanos::from_millis(10);
+    let (ran, _) = run(Phase::Run, &text("target=1000"), ten);
+    assert_eq!(waited(&ran), (200, 1800, Nanos::from_millis(1800)));
+    let (ran, _) = run(Phase::Run, &text("target=1000\noperationcount=500"), ten);
+    assert_eq!(waited(&ran), (200, 300, Nanos::from_millis(1800)));
+    for rest in [
+        "target=100",
+        "threadcount=3",
+        "target=1000\nthreadcount=10",
+        "target=300\noperationcount=20",
+    ] {
+        let (ran, _) = run(Phase::Run, &text(rest), ten);
+        assert_eq!((ran.unfinished, ran.late), (0, Nanos::ZERO), "{rest}");
+    }
+    // An operation that is due just before the end is begun, though the loop is late.
+    let (mut stream, settings) = prepared(Phase::Run, &text("target=1001\nthreadcount=10"));
+    let (stop, clock) = (AtomicBool::new(false), &mut Sleepy(Instant(0)));
+    let mut binding = Scripted(0, |_| Nanos::from_micros(100));
+    let Ok(ran) = drive(&mut stream, &settings, &mut binding, clock, &stop, &mut |_| ());
+    assert_eq!(waited(&ran), (2002, 0, Nanos::ZERO));
+}

@@ -59,7 +59,7 @@ impl Client {
     fn new(given: &[(&str, &str)]) -> Client {
         let properties = properties(given);
         let workload = Arc::new(workload(&properties));
-        let keys = Settings::of(&properties, &workload).unwrap().keys;
+        let keys = Settings::of(&properties, &workload, TIMEOUT).unwrap().keys;
         let shared = Arc::new(Shared::new(&workload));
         let stream = Stream::run(&workload, Part::WHOLE, 1, &shared);
         let (outstanding, linger, servers) = (1, Nanos(0), 1);
@@ -301,11 +301,15 @@ fn what_the_store_cannot_do_is_refused_with_the_property() {
             "-p: the property `kv.keys` is not a form of keys; write name or integer",
         ),
         (("kv.linger", "1"), "-p: the property `kv.linger` is not a time; write for example 100us"),
+        (
+            ("kv.linger", "10s"),
+            "-p: the property `kv.linger` is 10s, and an operation fails after 10 s; write a shorter time, such as 100us",
+        ),
         (("kv.rmw", "add"), "-p: the property `kv.rmw` is not supported"),
     ] {
         let properties = properties(&[("scanproportion", "1"), given]);
-        let refusal = Settings::of(&properties, &workload(&properties)).unwrap_err().to_string();
-        assert!(refusal.starts_with(why), "{refusal}");
+        let refusal = Settings::of(&properties, &workload(&properties), TIMEOUT).unwrap_err();
+        assert!(refusal.to_string().starts_with(why), "{refusal}");
     }
     let servers = |text| servers(&properties(&[("kv.servers", text)]));
     assert_eq!(servers("a:1, b").unwrap(), ["a:1", "b"]);

@@ -150,6 +150,9 @@ fn what_makes_no_workload_is_refused_with_the_remedy() {
         "recordcount=1\nreadproportion=0\nupdateproportion=0",
         "recordcount=1\nreadproportion=1e308\nupdateproportion=1e308",
         "recordcount=1\nminscanlength=5\nmaxscanlength=4",
+        "recordcount=1\nmaxscanlength=0",
+        "recordcount=1\nfieldlengthdistribution=uniform\nfieldlength=0",
+        "recordcount=1\nfieldcount=65535\nfieldlength=2000",
         "recordcount=1\nrequestdistribution=normal",
         "recordcount=4\nrequestdistribution=hotspot",
         "recordcount=4\nrequestdistribution=hotspot\nhotspotdatafraction=1",
@@ -169,15 +172,19 @@ fn what_makes_no_workload_is_refused_with_the_remedy() {
         w:2: the property `insertstart` is 10 and `insertcount` is 0, which are not records of the 10; correct one of them, or `recordcount`
         w:2: the property `readproportion` is 0, as are the others; set one of: readproportion, updateproportion, insertproportion, scanproportion, readmodifywriteproportion
         w:2: the property `readproportion` is, with the others, more than a number can be; write smaller ones
-        w:2: the property `minscanlength` is 5, above `maxscanlength` with 4; exchange them
+        w:2: the property `minscanlength` is 5, above `maxscanlength` with 4; correct one of them
+        w:2: the property `maxscanlength` is `0`; write a whole number from 1 to 2147483647
+        w:3: the property `minfieldlength` is 1, above `fieldlength` with 0; correct one of them
+        w:3: the property `fieldlength` makes records over 64 MiB together with `fieldcount`; use shorter or fewer fields
         w:2: the property `requestdistribution` is `normal`; write one of: uniform, zipfian, latest, hotspot, sequential, exponential
-        the property `hotspotdatafraction` makes no hot records of 4, but `hotspotopnfraction` is 0.8; correct one of them
+        w:1: the property `hotspotdatafraction` makes no hot records of 4, but `hotspotopnfraction` is 0.8; correct one of them
         w:3: the property `hotspotdatafraction` makes only hot records of 4, but `hotspotopnfraction` is 0.8; correct one of them
         w:3: the property `exponential.percentile` makes no distribution of these records; write a number between 0 and 100, such as 95, and a smaller `exponential.frac` above 0
-        the property `exponential.percentile` makes no distribution of these records; write a number between 0 and 100, such as 95, and a smaller `exponential.frac` above 0
+        w:3: the property `exponential.percentile` makes no distribution of these records; write a number between 0 and 100, such as 95, and a smaller `exponential.frac` above 0
         w:4: the property `insertproportion` makes 19800005 records, of which 4 exist, so that most draws are repeated; use more records, or fewer operations with `maxexecutiontime`
         w:2: the property `fieldlengthdistribution` is `gauss`; write one of: constant, uniform, zipfian, histogram
         the property `fieldlengthhistogram` names `hist.txt`, which cannot be used: it does not exist
+          correct it, or name another file
         w:3: the property `dataintegrity` needs values of constant length; remove it or `fieldlengthdistribution`
         w:2: the property `fieldcount` is `0`; write a whole number from 1 to 65535"#]].assert_eq(&cases.map(wrong).join("\n"));
     let hot =

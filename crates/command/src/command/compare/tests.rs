@@ -19,7 +19,7 @@ fn two_directories() -> Comparison {
         censored: None,
         speeds: Vec::new(),
         interleaved: false,
-        failing: [0, 0],
+        trials: Default::default(),
     };
     let difference = |what: &str, a: Option<&str>, b: Option<&str>| Difference {
         what: what.to_owned(),
@@ -55,7 +55,7 @@ fn what_differs_and_what_was_not_interleaved_is_said_first() {
         ! not interleaved: the arms ran one after the other, and a drift of the machine looks like a difference between them; run both in one experiment with repeat.order: {blocks: 4}
         results/b compared with results/a: worse  (margin 3 %)
           half: p99 worse: +10.0 % (+9.8 … +10.2 %), p = 0.0022; median 5.00 ms → 5.51 ms; 6 and 6 trials
-          half: p50 undecided: +1.0 % (−3.8 … +6.0 %), p = 0.4307; median 5.25 ms → 5.30 ms; 6 and 6 trials; about 6 more blocks are needed
+          half: p50 undecided: +1.0 % (−3.8 … +6.0 %), p = 0.4307; median 5.25 ms → 5.30 ms; 6 and 6 trials; about 36 and 36 more are needed
         percentiles, to look at:
           half: p90      +10.0 %  (+9.9 … +10.1 %)
     "#]].assert_eq(&text(&two_directories()));
@@ -112,8 +112,8 @@ fn a_ci_server_gets_a_test_case_for_each_metric() {
         not interleaved: the arms ran one after the other, and a drift of the machine looks like a difference between them; run both in one experiment with repeat.order: {blocks: 4}</system-out>
                 </testcase>
                 <testcase name="half: p50" classname="benchwright.compare">
-                    <error message="p50 undecided: +1.0 % (−3.8 … +6.0 %), p = 0.4307; median 5.25 ms → 5.30 ms; 6 and 6 trials; about 6 more blocks are needed"/>
-                    <system-out>p50 undecided: +1.0 % (−3.8 … +6.0 %), p = 0.4307; median 5.25 ms → 5.30 ms; 6 and 6 trials; about 6 more blocks are needed
+                    <error message="p50 undecided: +1.0 % (−3.8 … +6.0 %), p = 0.4307; median 5.25 ms → 5.30 ms; 6 and 6 trials; about 36 and 36 more are needed"/>
+                    <system-out>p50 undecided: +1.0 % (−3.8 … +6.0 %), p = 0.4307; median 5.25 ms → 5.30 ms; 6 and 6 trials; about 36 and 36 more are needed
         not the same environment: machine: governor, binary hotel, placement of geo-1.1 and 1 more differ
         not interleaved: the arms ran one after the other, and a drift of the machine looks like a difference between them; run both in one experiment with repeat.order: {blocks: 4}</system-out>
                 </testcase>
@@ -143,7 +143,7 @@ fn a_comparison_at_equal_speed_stands_beside_the_raw_one() {
         censored: None,
         speeds,
         interleaved: true,
-        failing: [0, 0],
+        trials: Default::default(),
     };
     let compared = results::comparison::compare(["old", "new"], vec![question], vec![], 0.03, &[]);
     let all = [text(&compared), markdown(&compared), junit(&compared).unwrap()].join("\n");
@@ -183,7 +183,7 @@ fn bounds_stand_in_every_format() {
         censored: Some(Censored { a, b }),
         speeds: Vec::new(),
         interleaved: true,
-        failing: [0, 0],
+        trials: Default::default(),
     };
     let found = results::comparison::compare(["old", "new"], vec![question], Vec::new(), 0.03, &[]);
     expect![[r#"

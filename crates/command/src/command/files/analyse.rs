@@ -32,7 +32,7 @@ pub(crate) fn analyse(
         files = vec![foreign::merged(&files).map_err(Failure::question)?];
     }
     let together = together(&files, margin);
-    // As with `load`: fewer than half succeeded, unless the load declared a share of failures.
+    // Fewer than half succeeded, unless the load declared a share of failures: then a file supports nothing.
     let is_failing = files.iter().any(|file| file.facts.is_mostly_failing());
     let text = match (&files[..], is_json) {
         ([only], true) => output::json(only),

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use measure::comparison::Block;
 use measure::estimate::{FEWEST_BEYOND, Support, beyond, needed, support};
 use measure::quantity::{counted, grouped};
-use results::comparison::{self, Comparison, Difference, Of, Question};
+use results::comparison::{self, Comparison, Difference, Of, Question, Trials};
 use results::failing::Tally;
-use results::foreign::{Code, Loop, OfLabel};
+use results::foreign::{Checks, Code, Facts, Loop, OfLabel};
 use results::metric::Wanted;
 use results::printed::Since;
 use results::{Foreign, Metric};
@@ -60,15 +60,16 @@ fn compared(arms: [&[Foreign]; 2], metrics: &[Wanted], margin: f64) -> Result<Fo
     let chosen: Vec<Wanted> =
         if metrics.is_empty() { usual(arms, meaning.is_none()) } else { metrics.to_vec() };
     check(arms, &chosen, meaning.as_deref())?;
-    let refusals: Vec<Option<String>> = chosen.iter().map(|wanted| refusal(arms, wanted)).collect();
-    let chosen_questions = chosen.iter().zip(&refusals).map(|(wanted, refusal)| match refusal {
-        Some(_) => question([&[], &[]], wanted),
-        None => question(arms, wanted),
+    let void = void(arms);
+    let chosen_questions = chosen.iter().map(|wanted| match (&void, weak(arms, wanted)) {
+        (Some(_), _) => question([&[], &[]], wanted),
+        (None, Some(_)) => Question { blocks: vec![Block::default()], ..question(arms, wanted) },
+        (None, None) => question(arms, wanted),
     });
     let to_look_at = Metric::PERCENTILES.into_iter().map(Wanted::from).chain(by_label(arms));
-    let to_look_at = to_look_at.filter(|wanted| {
-        meaning.is_none() && have(arms, wanted) && refusal(arms, wanted).is_none()
-    });
+    let are_comparable = meaning.is_none() && void.is_none();
+    let to_look_at = to_look_at
+        .filter(|wanted| are_comparable && have(arms, wanted) && weak(arms, wanted).is_none());
     let names = [name(arms[0]), name(arms[1])];
     let mut comparison = comparison::compare(
         [&names[0], &names[1]],
@@ -77,8 +78,9 @@ fn compared(arms: [&[Foreign]; 2], metrics: &[Wanted], margin: f64) -> Result<Fo
         margin,
         &differences(arms),
     );
-    for (compared, refusal) in comparison.metrics.iter_mut().zip(refusals) {
-        compared.refused = refusal.or(compared.refused.take());
+    for (compared, wanted) in comparison.metrics.iter_mut().zip(&chosen) {
+        let failing = compared.refused.take();
+        compared.refused = void.clone().or(failing).or_else(|| weak(arms, wanted));
     }
     comparison.order_unknown = true;
     comparison.failures =
@@ -142,39 +144,43 @@ fn question(arms: [&[Foreign]; 2], wanted: &Wanted) -> Question {
         censored: None,
         speeds: Vec::new(),
         interleaved: false,
-        failing: arms.map(|arm| arm.iter().filter(|file| !is_sound(file, wanted)).count()),
+        trials: arms.map(|arm| Trials::of(arm.iter().map(|file| is_sound(file, wanted)))),
     }
 }
 
-/// Returns true if a figure is one of the service: those of failures are not, except that the goodput counts the
-/// successes alone.
+/// Returns true if a figure is one of a working service, as far as the metric needs one.
 fn is_sound(file: &Foreign, wanted: &Wanted) -> bool {
     let of_label = wanted.label.as_ref().and_then(|label| file.facts.labels.get(label));
-    let is_failing =
-        file.facts.is_mostly_failing() || of_label.is_some_and(OfLabel::is_mostly_failing);
-    wanted.metric == Metric::Goodput || !is_failing
+    let is_failing = file.facts.is_failing() || of_label.is_some_and(OfLabel::is_failing);
+    !is_failing || !wanted.metric.is_of_working_service()
 }
 
-/// Returns the reason why the figures of a metric are not compared.
-fn refusal(arms: [&[Foreign]; 2], wanted: &Wanted) -> Option<String> {
+/// Returns the reason why no figure is compared: from those of a file nothing follows.
+fn void(arms: [&[Foreign]; 2]) -> Option<String> {
     let all: Vec<&Foreign> = arms.into_iter().flatten().collect();
-    let void = |file: &&Foreign| file.limits.iter().any(|limit| limit.code == Code::Contradiction);
-    let void: Vec<&Foreign> = all.iter().copied().filter(void).collect();
-    if !void.is_empty() {
+    let of = |code: Code| -> Vec<&Foreign> {
+        let has = |file: &&Foreign| file.limits.iter().any(|limit| limit.code == code);
+        all.iter().copied().filter(has).collect()
+    };
+    let contradictory = of(Code::Contradiction);
+    if !contradictory.is_empty() {
         let why = "its figures contradict each other, so nothing follows from them";
-        return Some(of_files(&void, all.len(), true, why));
+        return Some(of_files(&contradictory, all.len(), true, why));
     }
-    let are_failing =
-        |(_, arm): &(&str, &[Foreign])| !arm.iter().any(|file| is_sound(file, wanted));
-    let failing = [("A", arms[0]), ("B", arms[1])].into_iter().filter(are_failing);
-    let failing: Vec<&str> = failing.map(|(letter, _)| letter).collect();
-    if !failing.is_empty() {
-        return Some(format!(
-            "no file of {} is of a working service, and figures of failures are not those of the service; \
-             --metrics goodput compares the successes",
-            failing.join(" and ")
-        ));
-    }
+    let not_valid = of(Code::NotValid);
+    let mut limits = not_valid.first()?.limits.iter();
+    let reason = limits.find(|limit| limit.code == Code::NotValid)?;
+    let why = format!(
+        "not valid, as its generator says itself, so nothing follows from it: measure again, or compare without it \
+         ({})",
+        reason.text
+    );
+    Some(of_files(&not_valid, all.len(), true, &why))
+}
+
+/// Returns the reason why a percentile decides nothing: it rests on too few requests of a file.
+fn weak(arms: [&[Foreign]; 2], wanted: &Wanted) -> Option<String> {
+    let all: Vec<&Foreign> = arms.into_iter().flatten().collect();
     let weak = all.iter().filter(|file| is_sound(file, wanted) && is_weak(file, wanted));
     let weak: Vec<&Foreign> = weak.copied().collect();
     let first = weak.first()?;
@@ -201,20 +207,17 @@ fn rests_on(file: &Foreign, wanted: &Wanted) -> Option<String> {
 
 /// Returns the failures of an arm in words; `None` if there are none.
 fn failures((letter, arm): (&str, &[Foreign])) -> Option<String> {
-    let tallies = || arm.iter().filter_map(|file| file.facts.tally());
-    let sum = |count: fn(&Tally) -> u64| {
-        tallies().map(|tally| count(&tally)).fold(0, u64::saturating_add)
-    };
-    let all = Tally {
-        requests: sum(|tally| tally.requests),
-        failed: sum(|tally| tally.failed),
-        unfinished: sum(|tally| tally.unfinished),
-    };
-    let mostly = arm.iter().filter(|file| file.facts.is_mostly_failing()).count();
-    let rest = match mostly {
-        0 if arm.iter().any(|file| file.facts.is_failing()) => {
-            ": these are the figures of a failing service".to_owned()
-        }
+    let facts = || arm.iter().map(|file| &file.facts);
+    let counts = [
+        ("requests", in_all(facts().filter_map(Facts::tally))),
+        ("checks", in_all(facts().filter_map(|facts| facts.checks.map(Checks::tally)))),
+    ];
+    let counts = counts.into_iter().filter(|(_, all)| 0 < all.failed).map(|(what, all)| {
+        let (failed, of) = (counted(all.failed), counted(all.requests));
+        format!("{failed} of {of} {what} failed ({:.2} %)", 100.0 * all.failed_share())
+    });
+    let counts: Vec<String> = counts.collect();
+    let rest = match facts().filter(|facts| facts.is_failing()).count() {
         0 => String::new(),
         n if n == arm.len() => {
             ": no file shows a working service, and only its goodput is compared".to_owned()
@@ -224,13 +227,15 @@ fn failures((letter, arm): (&str, &[Foreign])) -> Option<String> {
             arm.len()
         ),
     };
-    (0 < all.failed).then(|| {
-        format!(
-            "{letter}: {} of {} requests failed ({:.2} %){rest}",
-            counted(all.failed),
-            counted(all.requests),
-            100.0 * all.failed_share()
-        )
+    (!counts.is_empty()).then(|| format!("{letter}: {}{rest}", counts.join(", ")))
+}
+
+fn in_all(tallies: impl Iterator<Item = Tally>) -> Tally {
+    let nothing = Tally { requests: 0, failed: 0, unfinished: 0 };
+    tallies.fold(nothing, |all, one| Tally {
+        requests: all.requests.saturating_add(one.requests),
+        failed: all.failed.saturating_add(one.failed),
+        unfinished: all.unfinished.saturating_add(one.unfinished),
     })
 }
 

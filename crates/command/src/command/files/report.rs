@@ -17,7 +17,7 @@ pub(crate) fn report(
 ) -> Result<PathBuf, Failure> {
     let place = place(paths, out)?;
     let wrong = |error: std::io::Error| {
-        Failure::question(format!("{}: {}", place.display(), regular::plain(&error)))
+        Failure::question(format!("{}: {}", regular::shown(&place), regular::plain(&error)))
     };
     // What the user did not name may have been put there by others.
     let is_named = out.is_some();
@@ -62,7 +62,7 @@ fn place(paths: &[PathBuf], out: Option<&Path>) -> Result<PathBuf, Failure> {
     match paths.first().and_then(|first| page_beside(first)) {
         Some(page) => Ok(page),
         None => {
-            let name = paths.first().map_or(String::new(), |path| path.display().to_string());
+            let name = paths.first().map_or(String::new(), |path| regular::shown(path));
             let text = format!("{name} is not a regular file: name the page by --out FILE.html");
             Err(Failure::question(text))
         }
@@ -75,7 +75,7 @@ fn whole(paths: &[PathBuf], files: &[Foreign]) -> Result<Option<Load>, Failure> 
     if file.format != "load" || !path.is_file() {
         return Ok(None);
     }
-    let wrong = |why: String| Failure::question(format!("{}: {why}", path.display()));
+    let wrong = |why: String| Failure::question(format!("{}: {why}", regular::shown(path)));
     let bytes =
         regular::read_input(path, regular::MOST).map_err(|error| wrong(error.to_string()))?;
     Load::read(&bytes).map(Some).map_err(wrong)

@@ -3,14 +3,44 @@
 use described::one_line;
 use generator::load::probe::Seen;
 use measure::quantity::{counted, requests};
+use results::transport::NOT_FOLLOWED;
 
 #[cfg(test)]
 mod tests;
 
+/// Returns why nothing is written about a service of which no request succeeded, with the remedy.
+pub(super) fn no_success(seen: &Seen) -> String {
+    let failures = seen.failures.as_deref().unwrap_or("none had a response");
+    let remedy = match seen.statuses.keys().next() {
+        Some(status) => remedy(*status),
+        None => "see the log of the service, and if it speaks HTTP/1.1 at this port",
+    };
+    format!("no request succeeded, so nothing is written: {}; {remedy}", one_line(failures))
+}
+
+/// Returns what to do about a status of failure.
+fn remedy(status: u16) -> &'static str {
+    match status {
+        401 | 403 => "give it a token with -H or --header-file",
+        404 => "is this the path of the service?",
+        _ => "is it ready?",
+    }
+}
+
 /// Returns what a user should know of a service, a sentence each.
 pub(super) fn of(seen: &Seen) -> Vec<String> {
     let Seen {
-        statuses, failed, version, fields, body_bytes, alone, reconnects, tls, took, ..
+        statuses,
+        failed,
+        version,
+        fields,
+        body_bytes,
+        alone,
+        closed,
+        unasked,
+        tls,
+        took,
+        ..
     } = seen;
     let answers = statuses.iter().map(|(status, count)| format!("{count} × {status}"));
     let failures = failed.iter().map(|(outcome, count)| format!("{count} × {outcome}"));
@@ -22,6 +52,9 @@ pub(super) fn of(seen: &Seen) -> Vec<String> {
         answers.join(", "),
         counted(*body_bytes)
     )];
+    if let Some(failures) = seen.failures.as_ref().filter(|_| !failed.is_empty()) {
+        facts.push(one_line(failures));
+    }
     if let Some(alone) = alone {
         facts.push(format!("a request that is alone takes {alone} (p50)"));
     }
@@ -30,21 +63,24 @@ pub(super) fn of(seen: &Seen) -> Vec<String> {
         .filter(|_| statuses.keys().any(|status| (300..400).contains(status)));
     if let Some(location) = redirect {
         let location = one_line(location);
-        facts.push(format!(
-            "it redirects to {location}, which is not followed; name that URL if it is meant"
-        ));
+        facts.push(format!("it redirects to {location}, {NOT_FOLLOWED}"));
     }
     if let Some(status) = statuses.keys().find(|status| 400 <= **status) {
-        let remedy = match status {
-            401 | 403 => "give it a token with -H or --header-file",
-            404 => "is this the path of the service?",
-            _ => "is it ready?",
-        };
-        facts.push(format!("{status} counts as a failure: {remedy}"));
+        facts.push(format!("{status} counts as a failure: {}", remedy(*status)));
     }
-    facts.push(match (*reconnects, all) {
-        (0, _) => format!("{version} with keep-alive: the connection stayed open"),
-        (closed, all) if all <= closed + 1 => {
+    if 0 < *unasked {
+        let times = if *unasked == 1 { "once" } else { "several times" };
+        facts.push(format!(
+            "it sent bytes that belong to no request, {times}: each time the connection was closed from here; see what \
+             it sends behind a response"
+        ));
+    }
+    facts.push(match (*closed, seen.responses()) {
+        (0, _) if failed.is_empty() && *unasked == 0 => {
+            format!("{version} with keep-alive: the connection stayed open")
+        }
+        (0, _) => format!("{version} with keep-alive: it closed no connection"),
+        (closed, responses) if responses <= closed + 1 => {
             format!("{version} without keep-alive: it closes the connection after each response, so every request \
                      pays for a new one")
         }

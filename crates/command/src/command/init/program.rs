@@ -15,7 +15,7 @@ use local::Local;
 use measure::cpus::Cpus;
 use results::regular;
 
-use super::{Draft, Init, ask, experiment};
+use super::{Draft, Init, ask, experiment, must_succeed};
 use crate::command::run::{failed, host};
 
 /// The word that the user writes for the port, and the one that a spec has.
@@ -34,7 +34,7 @@ pub(super) fn draft(
     let service = started(&arguments.command, path.clone())?;
     let first = experiment(arguments, Service::Started(service.clone()), None)?;
     let out = &arguments.out;
-    let name = out.display().to_string();
+    let name = regular::shown(out);
     let made = asked::experiment(&first.asked, &name, regular::folder_of(out))
         .map_err(|error| Failure { exit: console::output::Exit::Question, error })?;
     let seen = running(&made.resolved, |url| {
@@ -45,6 +45,10 @@ pub(super) fn draft(
         Some(line) => failure.with(&line),
         None => failure,
     })?;
+    // With a mix, the requests of the experiment are others.
+    if mix.is_none() {
+        must_succeed(&seen)?;
+    }
     let mut draft = experiment(arguments, Service::Started(service), Some(&seen))?;
     let words = &mut draft.asked.words;
     if !is_stated {
@@ -73,7 +77,7 @@ fn elsewhere(folder: &Path) -> Option<String> {
         format!(
             "the command ran in {}, the folder of --out, as the experiment will run it: write its paths from there, or \
              whole ones",
-            there.display()
+            regular::shown(&there)
         )
     })
 }

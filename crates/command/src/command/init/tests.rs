@@ -1,5 +1,8 @@
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::path::Path;
+use std::thread;
 
 use clap::Parser;
 use lab::{experiment, spec};
@@ -128,7 +131,9 @@ fn the_secrets_of_a_source_are_variables_of_both_files() {
     assert!(!yaml.contains("canary") && !mix.contains("canary"), "{yaml}\n{mix}");
     assert!(mix.contains("Bearer ${env.HEADER_AUTHORIZATION}"), "{mix}");
     assert!(
-        yaml.contains("#   export HEADER_AUTHORIZATION=…    the header field Authorization\n"),
+        yaml.contains(
+            "#   export HEADER_AUTHORIZATION=…    what follows `Bearer ` in the header field Authorization\n"
+        ),
         "{yaml}"
     );
     assert!(yaml.contains("#   export HEADER_COOKIE=…"), "{yaml}");
@@ -172,4 +177,51 @@ fn what_is_wrong_with_a_source_is_said_with_its_name() {
     assert!(why.contains("write {port} there"), "{why}");
     let why = written(&arguments(&["--path", "x", "--", "s", "{port}"]), out).unwrap_err();
     assert!(why.contains("write --path /x"), "{why}");
+}
+
+/// Answers each request with this response; returns the URL.
+fn serve(response: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/a", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut request = [0; 1 << 10];
+            while stream.read(&mut request).is_ok_and(|count| 0 < count) {
+                if stream.write_all(response.as_bytes()).is_err() {
+                    break;
+                }
+            }
+        }
+    });
+    url
+}
+
+#[test]
+fn a_service_without_a_success_gets_no_experiment_and_the_reason_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("mine.yaml");
+    let name = out.display().to_string();
+    for (response, why) in [
+        (
+            "HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n",
+            "401 for 10 of 10 requests to /a; give it",
+        ),
+        ("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", "malformed response ("),
+    ] {
+        let arguments = arguments(&[&*serve(response), "--out", &*name]);
+        let Err(failure) = draft(&arguments, &mix_beside(&out)) else { panic!("{response}") };
+        assert_eq!(failure.exit, Exit::NoAnswer);
+        let told = format!("{:#}", failure.error);
+        assert!(told.starts_with("no request succeeded, so nothing is written: "), "{told}");
+        assert!(told.contains(why), "{told}");
+        assert!(!out.exists());
+    }
+}
+
+#[test]
+fn a_header_field_with_the_name_of_a_session_is_a_secret() {
+    let (yaml, _) = of_file("a.har", HAR, &["-H", "X-Session: canary-1"]).unwrap();
+    assert!(yaml.contains("\"X-Session\": \"${env.HEADER_X_SESSION}\""), "{yaml}");
+    assert!(!yaml.contains("canary"), "{yaml}");
 }

@@ -2,11 +2,12 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use console::output::Failure;
 use kv::Durability;
-use results::regular;
+use results::{regular, trust};
 
 #[cfg(test)]
 mod tests;
@@ -37,21 +38,31 @@ impl Folder {
         if path == Path::new("none") {
             return Ok(None);
         }
-        let refuse = |why: String| {
+        let refuse_with = |why: &str, remedy: &str| {
             Failure::question(format!(
-                "--storage {}: {why}\n  choose an empty folder, or `--storage none` for a store in \
-                 memory only",
-                path.display()
+                "--storage {}: {why}\n  {remedy}, or `--storage none` for a store in memory only",
+                regular::shown(path)
             ))
         };
+        let refuse = |why: String| refuse_with(&why, EMPTY);
+        let refuse_for = |error: &io::Error| {
+            let (why, remedy) = unusable(error);
+            refuse_with(&why, remedy)
+        };
+        if path.is_dir()
+            && let Err(why) = trust::check_place(path)
+        {
+            let why = regular::plain(&why);
+            return Err(refuse_with(&why, "choose a folder that nobody else can change"));
+        }
         let lock = match locked(path) {
             Ok(Some(lock)) => lock,
             Ok(None) => return Err(refuse("another server uses the folder".to_owned())),
-            Err(error) => return Err(refuse(error.to_string())),
+            Err(error) => return Err(refuse_for(&error)),
         };
         // No folder yet: dropping one removes its log.
         match foreign(path, durability) {
-            Err(error) => Err(refuse(error.to_string())),
+            Err(error) => Err(refuse_for(&error)),
             Ok(Some(name)) if is_of_store(&name, durability) => Err(refuse(format!(
                 "`{name}` has the name of a file of a store, and is not a file"
             ))),
@@ -93,6 +104,25 @@ impl Drop for Folder {
     }
 }
 
+/// The remedy if a folder has something else.
+const EMPTY: &str = "choose an empty folder";
+
+/// Returns why a folder cannot be used, and the remedy.
+fn unusable(error: &io::Error) -> (String, &'static str) {
+    match error.kind() {
+        io::ErrorKind::ReadOnlyFilesystem => {
+            ("its file system is read-only".to_owned(), "choose a folder of another file system")
+        }
+        io::ErrorKind::PermissionDenied => {
+            ("you may not write there".to_owned(), "choose a folder that you may write to")
+        }
+        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+            ("it is not a folder".to_owned(), EMPTY)
+        }
+        _ => (regular::plain(error), regular::remedy(error).unwrap_or(EMPTY)),
+    }
+}
+
 /// Returns the name of something in the folder that a server must not touch. A link, a folder or a FIFO is not a
 /// file of a store: a checkpoint would fail on it later.
 fn foreign(path: &Path, durability: Durability) -> io::Result<Option<String>> {
@@ -121,8 +151,9 @@ fn is_of(name: &str, beginnings: &[&str]) -> bool {
 fn locked(path: &Path) -> io::Result<Option<File>> {
     fs::create_dir_all(path)?;
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false);
-    let lock = regular::open(&path.join(LOCK), &mut options)
-        .map_err(|error| io::Error::other(format!("{LOCK}: {error}")))?;
+    options.write(true).create(true).truncate(false).mode(0o600);
+    let lock = regular::open(&path.join(LOCK), &mut options).map_err(|error| {
+        io::Error::new(error.kind(), format!("{LOCK}: {}", regular::plain(&error)))
+    })?;
     Ok(regular::lock(&lock, || false)?.then_some(lock))
 }

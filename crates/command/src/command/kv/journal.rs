@@ -3,13 +3,14 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use console::output::{self, Failure};
 use lab::host;
 use measure::Nanos;
 use net::process;
+use results::{regular, trust};
 
 #[cfg(test)]
 mod tests;
@@ -22,27 +23,32 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Creates a folder for this run in `logs/SIDE`, and the file in it.
+    /// Creates a folder for this run in `logs/SIDE`, and the file in it, for its owner alone.
     pub(crate) fn create(logs: &Path, side: &str, name: &str) -> Result<Journal, Failure> {
-        let created = Journal::created(&logs.join(side), name);
-        created.map_err(|error| {
-            Failure::question(format!(
-                "--logs {}: {error}\n  choose a folder that can be written with --logs",
-                logs.display()
-            ))
+        let folder = logs.join(side);
+        let refuse = |why: &str, remedy: &str| {
+            Failure::question(format!("--logs {}: {why}\n  {remedy}", regular::shown(logs)))
+        };
+        check(logs, &folder)
+            .map_err(|why| refuse(&why, "move it away, or choose another folder with --logs"))?;
+        Journal::created(&folder, name).map_err(|error| {
+            refuse(&regular::in_words(&error), "choose a folder that can be written with --logs")
         })
     }
 
     fn created(folder: &Path, name: &str) -> io::Result<Journal> {
         // Two that start in the same second have folders of their own.
         let run = format!("{}-{}", host::unix().0 / 1_000_000_000, std::process::id());
-        fs::create_dir_all(folder.join(&run))?;
-        let path = folder.join(&run).join(name);
-        let file = OpenOptions::new().append(true).create_new(true).open(&path)?;
-        // A link is replaced by a rename: nobody ever finds none.
-        let new = folder.join(format!(".latest-{:x}", process::entropy()));
-        symlink(&run, &new)?;
-        fs::rename(&new, folder.join("latest")).inspect_err(|_| drop(fs::remove_file(&new)))?;
+        let place = folder.join(&run);
+        fs::create_dir_all(&place)?;
+        let path = place.join(name);
+        let opened = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path);
+        // Without its link nobody finds an empty log: it is removed.
+        let file = opened.and_then(|file| {
+            link(folder, &run).inspect_err(|_| drop(fs::remove_file(&path)))?;
+            Ok(file)
+        });
+        let file = file.inspect_err(|_| drop(fs::remove_dir(&place)))?;
         Ok(Journal { file, path })
     }
 
@@ -57,6 +63,39 @@ impl Journal {
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// The name of the link to the newest log.
+const LATEST: &str = "latest";
+
+/// Returns why a log may not be made in a folder: before anything is made there.
+fn check(logs: &Path, folder: &Path) -> Result<(), String> {
+    for place in [logs, folder] {
+        if !regular::is_there(place) {
+            return Ok(());
+        }
+        let why = match place.is_dir() {
+            true => trust::check_place(place).err().map(|error| regular::plain(&error)),
+            false => Some("it is not a folder".to_owned()),
+        };
+        if let Some(why) = why {
+            return Err(format!("{} cannot be used: {why}", place.display()));
+        }
+    }
+    let latest = folder.join(LATEST);
+    match fs::symlink_metadata(&latest) {
+        Ok(found) if !found.is_symlink() => {
+            Err(format!("{} is not a link, which the newest log replaces", latest.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Has the link lead to a run. It is replaced by a rename: nobody ever finds none.
+fn link(folder: &Path, run: &str) -> io::Result<()> {
+    let new = folder.join(format!(".{LATEST}-{:x}", process::entropy()));
+    symlink(run, &new)?;
+    fs::rename(&new, folder.join(LATEST)).inspect_err(|_| drop(fs::remove_file(&new)))
 }
 
 fn line(since_1970: Nanos, module: &str, message: &str) -> String {

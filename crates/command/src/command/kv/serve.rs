@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::{Args, ValueEnum};
 use generator::ycsb::token;
 use kv::storage::{self, Nowhere};
-use kv::{Durability, OpenError, Store};
+use kv::{Durability, OpenError, Recovered, Store};
 use kvserver::bounds::{MOST_SESSIONS, MOST_SHARDS};
 use kvserver::server::{self, Server};
 use measure::quantity::Bytes;
@@ -162,6 +162,9 @@ pub(crate) fn serve(arguments: &Serve) -> Result<Exit, Failure> {
     let name = format!("server{}.log", arguments.id);
     let mut journal = Journal::create(&arguments.logs, "server", &name)?;
     journal.info("server", &sizes.told(arguments));
+    if let Some(few) = few_connections(connections * sizes.shards, files) {
+        journal.info("server", &few);
+    }
     if let Some(pinning) = &pinning {
         journal.info("server", &pinning.told());
     }
@@ -204,7 +207,7 @@ pub(crate) fn serve(arguments: &Serve) -> Result<Exit, Failure> {
         )));
     }
     journal.info("server", &format!("Statistics: {statistics}"));
-    let storage = arguments.storage.display();
+    let storage = results::regular::shown(&arguments.storage);
     if let Some(failed) = store.failure() {
         let why = format!("checkpoint {} has failed: {}", failed.version, failed.why);
         let rest = match store.durable() {
@@ -295,9 +298,15 @@ fn tell_recovered(store: &Store, journal: &mut Journal) {
             recovered.version
         ));
     }
-    let kv::Recovered { version, records, sessions, .. } = recovered;
-    let told = format!("Recovered checkpoint {version}: {records} records, {sessions} sessions");
-    journal.info("server", &told);
+    journal.info("server", &told(recovered));
+}
+
+/// Says what a checkpoint has. Only its log is counted: the index has chains of keys, and not their number.
+fn told(recovered: &Recovered) -> String {
+    let Recovered { version, records, sessions, .. } = recovered;
+    format!(
+        "Recovered checkpoint {version}: {records} versions of records in its log, {sessions} sessions"
+    )
 }
 
 /// The sizes of a server, chosen or given.
@@ -335,11 +344,24 @@ impl Sizes {
              {}, with a mutable fraction of {:.2}, and sampled set of {}",
             journal::number(buckets),
             journal::size(memory),
-            arguments.storage.display(),
+            results::regular::shown(&arguments.storage),
             arguments.mutable_fraction,
             journal::size(arguments.sampled.0),
         )
     }
+}
+
+/// As many connections as a client of the most threads opens.
+const MANY_CONNECTIONS: usize = 1024;
+
+/// Returns the line of the log about the limit of connections, if a client may meet it.
+fn few_connections(most: usize, files: u64) -> Option<String> {
+    (most < MANY_CONNECTIONS).then(|| {
+        format!(
+            "There is room for {most} connections, since this process may have {files} open files: `ulimit -n` raises \
+             this limit"
+        )
+    })
 }
 
 fn warnings(arguments: &Serve, sizes: &Sizes, has_token: bool) -> Vec<String> {
@@ -395,15 +417,19 @@ fn open(
         OpenError::Corrupt { .. }
         | OpenError::NoneIsWhole(_)
         | OpenError::NoCheckpoint(_)
-        | OpenError::Storage(_) => {
-            Failure::no_answer(format!("--storage {}: {error}", arguments.storage.display()))
-        }
+        | OpenError::Storage(_) => Failure::no_answer(format!(
+            "--storage {}: {error}",
+            results::regular::shown(&arguments.storage)
+        )),
         // The options have the names of the sizes.
         OpenError::Size { name, value, valid } => {
             let option = name.replace('_', "-");
             Failure::question(format!("--{option} {value} is not valid; choose {valid}"))
         }
         OpenError::Memory { .. } => Failure::question(error.to_string()),
-        error => Failure::question(format!("--storage {}: {error}", arguments.storage.display())),
+        error => Failure::question(format!(
+            "--storage {}: {error}",
+            results::regular::shown(&arguments.storage)
+        )),
     })
 }

@@ -46,7 +46,8 @@ fn each_run_is_a_paragraph() {
     "#]]
     .assert_eq(&text(&listing(vec![run(), open], 7)));
     assert_eq!(text(&listing(Vec::new(), 0)), "no results in results\n");
-    let skipped = Skipped { directory: "results/new".to_owned(), why: "version 99".to_owned() };
+    let (directory, why) = ("results/new".to_owned(), "version 99".to_owned());
+    let skipped = Skipped { directory, why, is_damaged: false };
     let newer = Listing { skipped: vec![skipped], ..listing(Vec::new(), 0) };
     assert_eq!(text(&newer), "no results that can be read in results\n");
 }
@@ -59,4 +60,16 @@ fn no_text_of_results_makes_lines_of_its_own() {
     assert!(text.contains("answer    x error: y zz"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() < LONGEST + 20), "{text}");
     assert_eq!(line(""), "");
+}
+
+#[test]
+fn a_run_that_cannot_be_read_is_no_answer_and_a_link_to_one_is_no_fault() {
+    let skipped = |is_damaged| Listing {
+        skipped: vec![Skipped { directory: "x".into(), why: "EOF".into(), is_damaged }],
+        ..listing(vec![run()], 0)
+    };
+    assert_eq!(exit(&skipped(true)), Exit::NoAnswer);
+    assert_eq!(exit(&skipped(false)), Exit::Answered);
+    let unread = Run { unread: vec!["a trial".to_owned()], ..run() };
+    assert_eq!(exit(&listing(vec![unread], 0)), Exit::NoAnswer);
 }

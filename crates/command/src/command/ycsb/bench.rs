@@ -3,11 +3,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Args, ValueEnum};
 use generator::ycsb::client::undividable;
-use generator::ycsb::{Bench as Load, Figures, NotMeasured, unusable};
+use generator::ycsb::unusable::{Words, unusable};
+use generator::ycsb::{Bench as Load, Figures, NotMeasured};
 use measure::quantity::{Bytes, whole_count};
 use measure::{Nanos, quantity};
 use net::{cores, process};
@@ -23,6 +24,7 @@ use crate::command::interrupts::{self, Pinning};
 use crate::command::kv::journal::Journal;
 use crate::command::kv::serve::{Address, read_token};
 
+use super::ending::named;
 use super::lists::{Files, Lists};
 use super::run::part;
 
@@ -41,7 +43,8 @@ mod tests;
                         and no operation is lost or executed twice. After 10 s without an answer it has failed.\n\n\
                         A file of keys has 8 bytes for each, the lowest first, as `benchwright ycsb convert` writes it.\n\n\
                         The log is on stderr, and in logs/client/latest/ycsb.log. Exit codes: 0 done, 1 operations failed, \
-                        2 wrong arguments, 3 a server cannot be reached, 130 interrupted.")]
+                        2 wrong arguments, 3 a server cannot be reached or does not answer, or nothing was answered in \
+                        time, 130 interrupted. No run follows on a fill that is not whole.")]
 pub(crate) struct Bench {
     /// The servers, separated by commas: the hash space is divided between them evenly, in this order
     #[arg(long, value_name = "IP[:PORT],…", value_delimiter = ',', required = true)]
@@ -161,47 +164,113 @@ pub(crate) fn bench(arguments: &Bench) -> Result<Exit, Failure> {
     }
     journal.info("client", &files.told());
     let load = arguments.load(token, files.read()?);
-    let refuse = |why: &NotMeasured| explain(why, arguments);
-    let (mut fill, mut run) = (None, None);
-    if arguments.phase != Phase::Run {
+    let mut phases = [(FILL, None), (RUN, None)];
+    let measured = measure(arguments.phase, &load, &mut phases, &stop, &mut journal);
+    // What was measured before another phase could not be.
+    if measured.is_ok() || phases.iter().any(|(_, figures)| figures.is_some()) {
+        match arguments.json {
+            true => output::result(&format!("{}\n", document(&phases, pinning.as_ref())))?,
+            false => output::result(&text(&phases))?,
+        }
+    }
+    let is_interrupted = stop.load(Ordering::Relaxed);
+    for (name, figures) in &phases {
+        let lacks = figures.as_ref().and_then(|figures| lacks(name, figures));
+        if let Some(lacks) = lacks.filter(|_| !is_interrupted) {
+            output::error(&format!("error: {lacks}"));
+        }
+    }
+    measured.map_err(|why| explain(&why, arguments))?;
+    Ok(if is_interrupted { Exit::Interrupted } else { exit(&phases) })
+}
+
+/// The names of the phases.
+const FILL: &str = "fill";
+const RUN: &str = "run";
+
+/// The phases, with the figures of those that were measured.
+type Phases = [(&'static str, Option<Figures>); 2];
+
+/// Measures the phases. On a part of the keys a run would measure something else: it does not follow on a fill that is
+/// not whole.
+fn measure(
+    phase: Phase,
+    load: &Load,
+    [(_, fill), (_, run)]: &mut Phases,
+    stop: &AtomicBool,
+    journal: &mut Journal,
+) -> Result<(), NotMeasured> {
+    if phase != Phase::Run {
         journal.info("client", "Filling data into the server");
-        fill = Some(generator::ycsb::fill(&load, &stop).map_err(|why| refuse(&why))?);
+        *fill = Some(generator::ycsb::fill(load, stop)?);
     }
-    if arguments.phase != Phase::Fill && !stop.load(Ordering::Relaxed) {
-        let workload = load.mix.workload();
-        journal.info("client", &format!("Running YCSB-{workload} benchmark"));
-        let figures = generator::ycsb::run(&load, &stop).map_err(|why| refuse(&why))?;
-        journal.info("client", "Completed Experiment");
-        if let Some(throughput) = figures.per_second() {
-            let throughput = throughput / 1e6;
-            journal.info("client", &format!("Average Throughput: {throughput:.3} Mops/sec"));
+    let is_filled = fill.as_ref().is_none_or(Figures::is_whole);
+    if phase == Phase::Fill || !is_filled || stop.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    let workload = load.mix.workload();
+    journal.info("client", &format!("Running YCSB-{workload} benchmark"));
+    let figures = generator::ycsb::run(load, stop)?;
+    journal.info("client", "Completed Experiment");
+    if let Some(throughput) = figures.per_second() {
+        let throughput = throughput / 1e6;
+        journal.info("client", &format!("Average Throughput: {throughput:.3} Mops/sec"));
+    }
+    journal.info("client", "Waiting for threads to exit");
+    if let Some(median) = figures.median {
+        let median = median.0 as f64 / 1e3;
+        journal.info("client", &format!("Median Latency: {median:.2} microseconds"));
+    }
+    *run = Some(figures);
+    Ok(())
+}
+
+/// Returns what a phase lacks, with the remedy: answers of servers, keys of a fill, or any answer within a run.
+fn lacks(name: &str, figures: &Figures) -> Option<String> {
+    let &Figures { failed, unfinished, unwritten, .. } = figures;
+    let cause = match (&figures.silent, &figures.why) {
+        (Some(silent), _) => {
+            let servers: Vec<_> = silent.servers.iter().map(ToString::to_string).collect();
+            let servers = if servers.is_empty() { "a server".to_owned() } else { named(&servers) };
+            format!(", as {servers} did not answer everything: {}", silent.why)
         }
-        journal.info("client", "Waiting for threads to exit");
-        if let Some(median) = figures.median {
-            let median = median.0 as f64 / 1e3;
-            journal.info("client", &format!("Median Latency: {median:.2} microseconds"));
+        (None, Some(why)) => format!(", as operations failed: {why}"),
+        (None, None) => String::new(),
+    };
+    let look = "look at the servers and their logs";
+    let counted = quantity::counted;
+    match () {
+        () if name == FILL && unwritten != 0 => Some(format!(
+            "the fill has ended early{cause}\n  {} keys were not written; {look}, and fill again",
+            counted(unwritten)
+        )),
+        () if name == FILL && !figures.is_whole() => Some(format!(
+            "the fill is not whole{cause}\n  {} keys may not be written; {look}, and fill again",
+            counted(failed + unfinished)
+        )),
+        () if name == FILL => None,
+        () if figures.silent.is_some() => {
+            Some(format!("the run is not whole{cause}\n  {look}, and run again"))
         }
-        run = Some(figures);
+        () if figures.is_unmeasured() => Some(
+            "nothing was answered within the time of the run, which has no throughput\n  \
+             use more --seconds, a smaller --batch or a smaller --pipeline"
+                .to_owned(),
+        ),
+        () => None,
     }
-    let phases = [("fill", &fill), ("run", &run)];
-    match arguments.json {
-        true => output::result(&format!("{}\n", document(&phases, pinning.as_ref())))?,
-        false => output::result(&text(&phases))?,
+}
+
+/// Returns the exit code of phases that were not interrupted.
+fn exit(phases: &Phases) -> Exit {
+    let any = |is: fn(&Figures) -> bool| {
+        phases.iter().filter_map(|(_, figures)| figures.as_ref()).any(is)
+    };
+    match () {
+        () if any(|figures| figures.silent.is_some() || figures.is_unmeasured()) => Exit::NoAnswer,
+        () if any(|figures| !figures.is_whole()) => Exit::No,
+        () => Exit::Answered,
     }
-    let unwritten = fill.as_ref().map_or(0, |fill| fill.unwritten);
-    if unwritten != 0 && !stop.load(Ordering::Relaxed) {
-        let unwritten = quantity::counted(unwritten);
-        output::error(&format!(
-            "the fill has ended early, as a server was gone: {unwritten} keys were not written\n  look at the servers, \
-             and fill again"
-        ));
-    }
-    let is_whole = phases.iter().all(|(_, figures)| figures.as_ref().is_none_or(Figures::is_whole));
-    Ok(match () {
-        () if stop.load(Ordering::Relaxed) => Exit::Interrupted,
-        () if is_whole => Exit::Answered,
-        () => Exit::No,
-    })
 }
 
 impl Bench {
@@ -303,7 +372,7 @@ impl Operations {
     }
 }
 
-fn text(phases: &[(&str, &Option<Figures>)]) -> String {
+fn text(phases: &Phases) -> String {
     let mut text = String::new();
     for (name, figures) in phases {
         let Some(figures) = figures else { continue };
@@ -337,7 +406,7 @@ fn text(phases: &[(&str, &Option<Figures>)]) -> String {
     text
 }
 
-fn document(phases: &[(&str, &Option<Figures>)], pinning: Option<&Pinning>) -> Value {
+fn document(phases: &Phases, pinning: Option<&Pinning>) -> Value {
     let mut document = json!({"schema": "benchwright.ycsb-bench/2"});
     for (name, figures) in phases {
         let Some(figures) = figures else { continue };
@@ -349,13 +418,14 @@ fn document(phases: &[(&str, &Option<Figures>)], pinning: Option<&Pinning>) -> V
             "unfinished": figures.unfinished,
             "batches_sent_again": figures.sent_again,
             "batches_without_connection": figures.unconnected,
+            "servers_without_answer": figures.silent.as_ref().map_or(&[][..], |silent| &silent.servers[..]),
             "window_ns": figures.window.0,
             "operations_per_s": figures.per_second(),
             "batch_p50_ns": figures.median.map(|time| time.0),
             "batch_p99_ns": figures.p99.map(|time| time.0),
             "interrupted": figures.interrupted,
         });
-        if *name == "fill" {
+        if *name == FILL {
             document[name]["unwritten"] = figures.unwritten.into();
         }
     }
@@ -369,11 +439,10 @@ fn explain(why: &NotMeasured, arguments: &Bench) -> Failure {
     match why {
         NotMeasured::Unreachable { target, why } => {
             let address = arguments.servers[*target].0;
-            let why = unusable(why.as_ref(), "--token-file");
-            Failure::no_answer(format!(
-                "the server {address} cannot be used: {why}\n  start it with `benchwright kv serve`, \
-                 or correct --servers"
-            ))
+            let words =
+                Words { token: "--token-file", servers: "--servers", connections: "--threads" };
+            let why = unusable(why.as_ref(), &words);
+            Failure::no_answer(format!("the server {address} cannot be used: {why}"))
         }
         NotMeasured::Fault(fault) => Failure::no_answer(fault),
         NotMeasured::Machine(problem) => Failure::no_answer(problem),

@@ -1,12 +1,12 @@
 //! `benchwright ycsb convert`: the keys in the lines of the binding `basic`, as numbers.
 
 use std::fs::File;
-use std::io::{BufWriter, Read, Write};
-use std::path::PathBuf;
+use std::io::{self, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use console::output::{self, Exit, Failure};
-use measure::quantity;
+use console::output::{self, Destination, Exit, Failure};
+use measure::quantity::counted;
 use ycsb::convert::Keys;
 
 #[cfg(test)]
@@ -33,13 +33,16 @@ const PIECE: usize = 1 << 20;
 
 pub(super) fn convert(arguments: &Convert) -> Result<Exit, Failure> {
     let Convert { input, output } = arguments;
-    let of_input =
-        |error| Failure::question(format!("{}: {error}; name a file with lines", input.display()));
-    let of_output = |error| Failure::no_answer(format!("{}: {error}", output.display()));
+    let of_input = |error| {
+        Failure::question(format!(
+            "{}: {error}; name a file with lines",
+            results::regular::shown(input)
+        ))
+    };
     let mut lines = File::open(input).map_err(of_input)?;
     let place = output::check_place("OUT", output);
-    place.map_err(|error| Failure::question(format!("{error:#}; name another file")))?;
-    let mut file = BufWriter::with_capacity(PIECE, output::create(output).map_err(of_output)?);
+    place.map_err(|error| Failure::question(format!("{error:#}")))?;
+    let mut file = Output { path: output, file: None };
     let stop = console::signals::interrupted();
     let mut piece = vec![0; PIECE];
     let mut keys = Keys::default();
@@ -50,10 +53,10 @@ pub(super) fn convert(arguments: &Convert) -> Result<Exit, Failure> {
             0 => keys.end(&mut found),
             _ => keys.read(&piece[..read], &mut found),
         }
-        file.write_all(&found).map_err(of_output)?;
+        file.write(&found)?;
         found.clear();
         if stop.load(std::sync::atomic::Ordering::Relaxed) {
-            file.flush().map_err(of_output)?;
+            file.end()?;
             output::error("interrupted: the file of keys ends early");
             return Ok(Exit::Interrupted);
         }
@@ -61,8 +64,49 @@ pub(super) fn convert(arguments: &Convert) -> Result<Exit, Failure> {
             break;
         }
     }
-    file.flush().map_err(of_output)?;
-    let (found, skipped) = (quantity::counted(keys.found()), quantity::counted(keys.skipped()));
-    output::result(&format!("{found} keys, {skipped} other lines\n"))?;
+    file.end()?;
+    let skipped = format!("{} other lines", counted(keys.skipped()));
+    let too_large = match keys.too_large() {
+        0 => String::new(),
+        lines => {
+            format!(", {} lines with a number of 2^64 or more, which is not a key", counted(lines))
+        }
+    };
+    if keys.found() == 0 {
+        return Err(Failure::question(format!(
+            "{} has no key: {skipped}{too_large}\n  name a file with lines of `benchwright ycsb load basic` or `run basic`",
+            input.display()
+        )));
+    }
+    output::result(&format!("{} keys, {skipped}{too_large}\n", counted(keys.found())))?;
     Ok(Exit::Answered)
+}
+
+/// The file of keys, which is made with the first of them: lines without a key replace nothing.
+struct Output<'a> {
+    path: &'a Path,
+    file: Option<BufWriter<Destination>>,
+}
+
+impl Output<'_> {
+    fn write(&mut self, keys: &[u8]) -> Result<(), Failure> {
+        let Output { path, file } = self;
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let unwritten = |error: io::Error| Failure::unwritten(path.display(), &error);
+        let file = match file {
+            Some(file) => file,
+            none => {
+                let created = output::create(path).map_err(unwritten)?;
+                none.insert(BufWriter::with_capacity(PIECE, created))
+            }
+        };
+        file.write_all(keys).map_err(unwritten)
+    }
+
+    fn end(&mut self) -> Result<(), Failure> {
+        let ended = self.file.as_mut().map_or(Ok(()), Write::flush);
+        ended.map_err(|error| Failure::unwritten(self.path.display(), &error))
+    }
 }

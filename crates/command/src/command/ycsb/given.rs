@@ -153,7 +153,7 @@ impl Given {
     pub(super) fn properties(&self) -> Result<Properties, Failure> {
         let mut properties = Properties::default();
         for file in &self.files {
-            let name = file.display().to_string();
+            let name = regular::shown(file);
             let content = regular::read_input(file, MOST_BYTES).map_err(|why| {
                 Failure::question(format!("-P {name}: {why}\n  name a file with properties"))
             })?;

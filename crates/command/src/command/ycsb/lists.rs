@@ -93,15 +93,18 @@ impl List {
         path: &Path,
         asked: Option<u64>,
     ) -> Result<List, Failure> {
-        let refuse = |why: &str| {
-            let remedy = "make such a file with `benchwright ycsb convert`";
-            Failure::question(format!("{option} {}: {why}\n  {remedy}", path.display()))
+        const MAKE: &str = "make such a file with `benchwright ycsb convert`";
+        let refuse = |why: &str, remedy: &str| {
+            Failure::question(format!(
+                "{option} {}: {why}\n  {remedy}",
+                results::regular::shown(path)
+            ))
         };
-        let unreadable = |error: std::io::Error| refuse(&error.to_string());
+        let unreadable = |error: std::io::Error| refuse(&error.to_string(), MAKE);
         // Before it is opened: a FIFO would wait for its other end.
         let about = fs::metadata(path).map_err(unreadable)?;
         if !about.is_file() {
-            return Err(refuse("is not a file with keys"));
+            return Err(refuse("is not a file with keys", MAKE));
         }
         let file = File::open(path).map_err(unreadable)?;
         let (keys, rest) = (about.len() / KEY, about.len() % KEY);
@@ -110,18 +113,26 @@ impl List {
             let (bytes, keys) = (counted(about.len()), counted(keys));
             let why =
                 format!("has {bytes} bytes, which are {keys} keys of 8 bytes and {rest} more");
-            return Err(refuse(&why));
+            return Err(refuse(&why, MAKE));
         }
-        if keys < asked || keys == 0 {
-            let (keys, asked) = (counted(keys), counted(asked.max(1)));
-            return Err(refuse(&format!("has {keys} keys, and {count} asks for {asked}")));
+        if keys == 0 {
+            let remedy = "make it with `benchwright ycsb convert` from lines that have keys";
+            return Err(refuse("has no key", remedy));
+        }
+        if keys < asked {
+            let (keys, asked) = (counted(keys), counted(asked));
+            let remedy =
+                format!("leave out {count}, or make a longer file with `benchwright ycsb convert`");
+            return Err(refuse(&format!("has {keys} keys, and {count} asks for {asked}"), &remedy));
         }
         Ok(List { option, path: path.to_owned(), file, keys: asked })
     }
 
     fn read(self) -> Result<Arc<Vec<u64>>, Failure> {
         let List { option, path, mut file, keys: count } = self;
-        let failed = |why: &str| Failure::question(format!("{option} {}: {why}", path.display()));
+        let failed = |why: &str| {
+            Failure::question(format!("{option} {}: {why}", results::regular::shown(&path)))
+        };
         let mut keys = Vec::new();
         if keys.try_reserve_exact(count as usize).is_err() {
             return Err(failed("its keys do not fit into memory; ask for fewer"));

@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 
 use console::files::{self, Kind, Named};
 use console::output::{self as printed, Failure, Stream};
+use generator::ycsb::client::Done;
 use measure::Quantile;
 use results::times;
 use serde_json::{Map, Value, json};
-use ycsb::drive::Ran;
 use ycsb::export;
 use ycsb::measurements::{Both, Form, Name, Status, Times};
 use ycsb::properties::{Known, Properties};
 use ycsb::settings::{Phase, Settings};
+
+use super::ending::Ending;
 
 #[cfg(test)]
 mod tests;
@@ -26,14 +28,13 @@ pub(super) struct Output<'a> {
     raw: Option<File>,
 }
 
-/// The names of a run in its document.
-pub(super) struct Names {
-    pub(super) phase: Phase,
+/// The parts of a document beyond the ending. It has all properties with their values.
+pub(super) struct Document<'a> {
     pub(super) binding: &'static str,
+    pub(super) properties: &'a Properties,
+    /// The properties of the binding.
+    pub(super) table: &'static [Known],
 }
-
-/// A document has all properties with their values.
-pub(super) type Document<'a> = (&'a Names, &'a Properties, &'static [Known]);
 
 /// The file of the histogram that every run of a binding has.
 fn histogram_file(prefix: &str, name: &str) -> PathBuf {
@@ -99,11 +100,12 @@ impl Output<'_> {
     /// Writes what the run measured: the histograms and the raw data if they were asked for, and the result.
     pub(super) fn write(
         self,
-        ran: &Ran,
+        ending: &Ending,
         start_ms: u64,
-        document: Option<Document>,
+        document: Option<&Document>,
     ) -> Result<(), Failure> {
         let Output { settings, has_raw, raw } = self;
+        let ran = &ending.done.ran;
         let measurements = &ran.measurements;
         if 0 < measurements.lost() {
             printed::error(&format!(
@@ -138,15 +140,15 @@ impl Output<'_> {
             _ if !has_raw => {}
             Some(mut file) => is_written(rows(&mut file))?,
             // A document is alone on stdout.
-            None if document.is_some() => printed::error(
-                "warning: the raw data are not written beside a document; name a file with \
+            None if document.is_some() && settings.file.is_none() => printed::error(
+                "warning: the raw data are not written beside a document; name a file for them with \
                  -p measurement.raw.output_file=FILE",
             ),
             None => is_written(rows(&mut Stream::Stdout))?,
         }
         let text = match document {
-            Some((names, properties, table)) => {
-                printed::json(&self::document(ran, names, &properties.resolved(table)))
+            Some(Document { binding, properties, table }) => {
+                printed::json(&self::document(ending, binding, &properties.resolved(table)))
             }
             None => {
                 let lines = export::lines(ran.run_time, measurements, settings);
@@ -161,15 +163,17 @@ impl Output<'_> {
 }
 
 fn written(file: &Path, content: &[u8]) -> Result<(), Failure> {
-    printed::replace(file, content)
-        .map_err(|error| Failure::no_answer(format!("writing {}: {error}", file.display())))
+    printed::replace(file, content).map_err(|error| {
+        Failure::no_answer(format!("writing {}: {error}", results::regular::shown(file)))
+    })
 }
 
 fn document(
-    ran: &Ran,
-    names: &Names,
+    ending: &Ending,
+    binding: &str,
     properties: &[(&'static str, ycsb::properties::Value)],
 ) -> Value {
+    let Done { ran, is_overloaded, why, is_given_up, .. } = ending.done;
     let measurements = &ran.measurements;
     let mut operations = Map::new();
     for (name, named) in measurements.names() {
@@ -185,21 +189,31 @@ fn document(
     }
     let properties = properties.iter().map(|(name, value)| ((*name).to_owned(), json!(value.text)));
     let per_second = measurements.operations as f64 / ran.run_time.as_secs_f64();
-    json!({
+    let mut document = json!({
         "schema": "benchwright.ycsb/1",
-        "phase": match names.phase {
+        "phase": match ending.settings.phase {
             Phase::Load => "load",
             Phase::Run => "run",
         },
-        "binding": names.binding,
+        "binding": binding,
         "run_time_ns": ran.run_time.0,
         "operations": measurements.operations,
         "operations_per_s": per_second.is_finite().then_some(per_second),
         "interrupted": ran.is_interrupted,
+        "given_up": is_given_up,
+        "overloaded": is_overloaded,
+        "unfinished": ran.unfinished,
+        "late_ns": ran.late.0,
+        "why": why,
+        "failed_servers": ending.failed_servers(),
         "lost": measurements.lost(),
         "times": operations,
         "properties": properties.collect::<Map<_, _>>(),
-    })
+    });
+    if let Some(uninserted) = ending.uninserted() {
+        document["uninserted"] = uninserted.into();
+    }
+    document
 }
 
 fn both(times: &Both) -> Value {

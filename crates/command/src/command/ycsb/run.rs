@@ -1,6 +1,6 @@
 //! `benchwright ycsb load` and `run`: the phases of a YCSB workload.
 
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use console::output::{self as printed, Exit, Failure, Stream as Standard};
 use generator::ycsb::client::Done;
 use lab::host;
-use measure::{Instant, Nanos};
+use measure::Instant;
 use net::clock;
 use results::regular;
 use ycsb::basic::{self, Basic};
@@ -23,8 +23,9 @@ use ycsb::status::{self, State};
 use ycsb::stream::{Shared, Stream};
 use ycsb::workload::{Part, Workload};
 
+use super::ending::Ending;
 use super::given::Given;
-use super::output::{Names, Output};
+use super::output::{Document, Output};
 use super::servers;
 
 #[cfg(test)]
@@ -45,7 +46,8 @@ With a target, `[Intended-READ]` has the times from the intended start of each o
 waits for slow answers hides; `[READ]` has those from its sending. Without one they are the same.
 
 The result is on stdout or in the file of the property exportfile, everything else on stderr. Exit codes: 0 done, \
-1 operations failed, 2 wrong arguments or properties, 3 no server can be reached or the target is too high, 130 interrupted.";
+1 operations failed or had no answer, 2 wrong arguments or properties, 3 no server answers or the target is too high, \
+130 interrupted.";
 
 #[derive(Args, Debug)]
 pub(super) struct Run {
@@ -152,31 +154,16 @@ pub(super) fn run(phase: Phase, arguments: &Run) -> Result<Exit, Failure> {
     let output = Output::new(&prepared.settings, &arguments.given.files())?;
     let start_ms = host::unix().0 / 1_000_000;
     let stop = console::signals::interrupted();
-    let done = match binding {
-        Binding::Basic => {
-            let ran = basic(&prepared, &stop)?;
-            let (late, retried, why) = (Nanos::ZERO, 0, None);
-            let (is_overloaded, is_given_up) = (false, false);
-            Done { ran, is_overloaded, unfinished: 0, late, retried, why, is_given_up }
-        }
+    let (done, places) = match binding {
+        Binding::Basic => (Done::from(basic(&prepared, &stop)?), Vec::new()),
         Binding::Kv => servers::kv(&prepared, &stop)?,
         Binding::Redis => servers::redis(&prepared, &stop)?,
     };
-    let Done { ran, is_overloaded, retried, is_given_up, .. } = done;
-    let names = Names { phase, binding: binding.name() };
-    let is_document = arguments.json;
-    output.write(
-        &ran,
-        start_ms,
-        is_document.then_some((&names, properties, binding.properties())),
-    )?;
-    Ok(match () {
-        () if ran.is_interrupted => Exit::Interrupted,
-        () if is_given_up => Exit::NoAnswer,
-        () if retried < ran.measurements.failed() => Exit::No,
-        () if is_overloaded => Exit::NoAnswer,
-        () => Exit::Answered,
-    })
+    let ending = Ending { settings: &prepared.settings, done: &done, places: &places };
+    ending.messages().iter().for_each(|message| printed::error(message));
+    let document = Document { binding: binding.name(), properties, table: binding.properties() };
+    output.write(&ending, start_ms, arguments.json.then_some(&document))?;
+    Ok(ending.exit())
 }
 
 impl Run {
@@ -198,6 +185,11 @@ impl Run {
 }
 
 impl Prepared<'_> {
+    /// True if stdout is for one document.
+    fn is_for_document(&self) -> bool {
+        self.arguments.json && self.settings.output.file.is_none()
+    }
+
     /// Returns the operations of a shard.
     fn stream(&self, shard: Part, shared: &Arc<Shared>) -> Stream {
         let seed = self.arguments.seed;
@@ -222,18 +214,40 @@ impl Clock for Real {
 }
 
 /// Returns what prints status lines.
-pub(super) fn teller(settings: &Settings) -> impl FnMut(State) + Send {
+pub(super) fn teller(prepared: &Prepared) -> impl FnMut(State) + Send {
+    let Settings { label, output, terms, .. } = &prepared.settings;
+    let is_result = terms.form == Form::Series && !prepared.is_for_document();
     let mut before = None;
     move |state: State| {
         let now_ms = host::unix().0 / 1_000_000;
-        let Settings { label, output, .. } = settings;
         let line = status::line(label, now_ms, &state, before.as_ref(), output.interval);
         printed::error(&line);
-        if state.measurements.form() == Form::Series {
+        if is_result {
             // That nobody reads the result is found when it ends.
             let _ = printed::result(&format!("{line}\n"));
         }
         before = Some(state);
+    }
+}
+
+/// The place of the operations that `basic` prints. That nobody reads them is not a failure.
+struct Operations {
+    is_left_out: bool,
+}
+
+impl Write for Operations {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.is_left_out {
+            return Ok(bytes.len());
+        }
+        match Standard::Stdout.write(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(bytes.len()),
+            written => written,
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -243,10 +257,17 @@ fn basic(prepared: &Prepared, stop: &AtomicBool) -> Result<Ran, Failure> {
     if arguments.shards.is_some_and(|shards| 1 < shards) {
         printed::error("warning: the binding basic prints on one shard; --shards has no effect");
     }
-    let out = BufWriter::with_capacity(1 << 16, Standard::Stdout);
+    let is_left_out = prepared.is_for_document();
+    let prints = |name| properties.is_true_in(basic::PROPERTIES, name);
+    if is_left_out && (prints("basicdb.verbose") || prints("basicdb.count")) {
+        printed::error(
+            "warning: the operations are not printed beside a document; name a file for it with -p exportfile=FILE",
+        );
+    }
+    let out = BufWriter::with_capacity(1 << 16, Operations { is_left_out });
     let mut basic = Basic::new(properties, arguments.seed, out).map_err(Failure::question)?;
     let mut stream = prepared.stream(Part::WHOLE, &Arc::new(Shared::new(workload)));
-    let mut tell = teller(settings);
+    let mut tell = teller(prepared);
     let ran = drive(&mut stream, settings, &mut basic, &mut Real, stop, &mut tell);
     let ran = ran.map_err(|error| match error.kind() {
         io::ErrorKind::TimedOut => {

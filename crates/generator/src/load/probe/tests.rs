@@ -41,7 +41,7 @@ const CLOSED: &str = "HTTP/1.0 404 No\r\nContent-Type: text/plain\r\n\r\nno";
 fn a_few_requests_say_what_a_service_is() {
     let seen = asked(&serve(vec![KEPT; 4]));
     assert_eq!(seen.statuses, BTreeMap::from([(200, 4)]));
-    assert_eq!((seen.version.as_str(), seen.reconnects, seen.body_bytes), ("HTTP/1.1", 0, 5));
+    assert_eq!((seen.version.as_str(), seen.closed, seen.body_bytes), ("HTTP/1.1", 0, 5));
     assert_eq!((&seen.body[..], seen.failed.len()), (&b"hello"[..], 0));
     assert_eq!(seen.fields, BTreeMap::from([("server".to_owned(), "a-server".to_owned())]));
     assert!(seen.alone.is_some() && seen.tls.is_none());
@@ -52,7 +52,24 @@ fn a_service_that_closes_its_connections_is_seen_as_one() {
     let seen = asked(&serve(vec![CLOSED]));
     assert_eq!(seen.statuses, BTreeMap::from([(404, 4)]));
     assert_eq!((seen.version.as_str(), seen.body_bytes), ("HTTP/1.0", 2));
-    assert!(3 <= seen.reconnects, "{seen:?}");
+    assert!(3 <= seen.closed && !seen.has_success(), "{seen:?}");
+}
+
+/// A connection that we close says nothing about the service, and the time of a limit nothing about its responses.
+#[test]
+fn what_is_closed_or_given_up_by_us_is_not_of_the_service() {
+    let bad = "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n";
+    let seen = asked(&serve(vec![bad; 4]));
+    assert_eq!((seen.responses(), seen.closed, seen.alone), (0, 0, None), "{seen:?}");
+    let failures = seen.failures.unwrap();
+    assert!(
+        failures.starts_with("malformed response (") && failures.contains(" of 4 requests"),
+        "{failures}"
+    );
+    let twice: &'static str = Box::leak(format!("{KEPT}{KEPT}").into_boxed_str());
+    let seen = asked(&serve(vec![twice; 4]));
+    assert_eq!((seen.responses(), seen.closed), (4, 0), "{seen:?}");
+    assert!(3 <= seen.unasked && seen.has_success(), "{seen:?}");
 }
 
 #[test]

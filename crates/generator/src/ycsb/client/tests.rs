@@ -3,6 +3,8 @@
 mod store;
 
 use std::cell::RefCell;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::rc::Rc;
 
 use load::pacing::{self, Dealt};
@@ -64,8 +66,7 @@ fn run_to_its_end(client: &Client, store: Store) -> (Measurements, Store, Option
     let new = Measurements::new(client.settings.terms.clone());
     let into = Arc::new(Mutex::new(new));
     let ends = Arc::new(Ends::default());
-    let (start, of_recorder) = (START, Arc::clone(&ends));
-    let recorder = Recorder { start, into: Arc::clone(&into), ends: of_recorder, stop: &stop };
+    let recorder = Recorder::new(Arc::clone(&into), Arc::clone(&ends), 1, &stop);
     let store = Rc::new(RefCell::new(store));
     let world = Simulation::new(Served(Rc::clone(&store)));
     let mut shard = Shard::new(world, recorder, plan.limits, [&stop, &stop]);
@@ -159,6 +160,76 @@ fn a_run_whose_store_dies_is_given_up_and_keeps_its_figures() {
     let of = |wanted| statuses.iter().find(|(_, status, _)| *status == wanted).map(|it| it.2);
     assert!(of(Status::Ok) > Some(1000), "{statuses:?}");
     assert!(of(Status::ServiceUnavailable) > Some(8), "{statuses:?}");
+}
+
+#[test]
+fn a_run_whose_store_hangs_is_given_up_without_a_time_limit() {
+    let given = [("readproportion", "1"), ("updateproportion", "0")];
+    let properties = properties(&[&given[..], &[("operationcount", "1000000")]].concat());
+    let hang = START + Nanos::SECOND;
+    // The first operation without an answer is outstanding for as long as that, or for less.
+    for timeout in [10, 2] {
+        let mut store = filled(&properties);
+        store.hang = Some(hang);
+        let client =
+            Client { timeout: Nanos::from_secs(timeout), ..client(&properties, Phase::Run) };
+        let (measurements, _, given_up) = run_to_its_end(&client, store);
+        let took = given_up.expect("nobody answers any more") - hang;
+        let soon = PATIENCE.saturating_sub(SOON);
+        assert!(soon <= took && took < PATIENCE + Nanos::from_secs(5), "{timeout}: {took}");
+        assert!(0 < measurements.failed(), "{timeout}");
+    }
+}
+
+#[test]
+fn a_server_that_does_not_answer_gives_a_run_up_only_if_all_others_do_not_either() {
+    let at = |millis| START + Nanos::from_millis(millis);
+    let ends = Ends::default();
+    ends.answered(at(1_000));
+    // One waits from before the last answer on, and others are answered meanwhile.
+    assert!(!ends.is_hopeless(at(500), at(10_500)));
+    ends.answered(at(10_600));
+    assert!(!ends.is_hopeless(at(900), at(10_900)));
+    // From the last answer on.
+    assert!(!ends.is_hopeless(at(20_400), at(20_400)));
+    assert!(ends.is_hopeless(at(20_600), at(20_600)));
+}
+
+/// A server that greets, and answers nothing else.
+fn deaf() -> Endpoint {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let greeted = listener.incoming().map(|stream| {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 64]).and_then(|_| stream.write_all(b"+PONG\r\n"));
+            stream
+        });
+        // Their ends would tell that nobody answers.
+        greeted.collect::<Vec<_>>()
+    });
+    address.into()
+}
+
+#[test]
+fn the_time_of_a_run_that_time_ends_is_that_time_though_its_server_hangs() {
+    let properties = properties(&[("operationcount", "0"), ("maxexecutiontime", "1")]);
+    let server = deaf();
+    let servers = Servers::Redis { server, login: Login::default() };
+    let client = Client { servers, ..client(&properties, Phase::Run) };
+    let begun = clock::now();
+    let done = super::run(&client, &AtomicBool::new(false), &mut |_| ()).unwrap();
+    assert!(clock::now() - begun < client.timeout, "it waits for no operation to its end");
+    assert_eq!(done.ran.run_time, Nanos::SECOND);
+    assert_eq!((done.ran.measurements.operations, done.ran.unfinished), (0, 8));
+    assert_eq!((done.failed_servers, done.is_given_up), (vec![0], false));
+    // Answers that came late, or a run that ended early, have the time that they took.
+    let run_time = |end: u64, answered: u64| {
+        let [end, answered] = [end, answered].map(|millis| START + Nanos::from_millis(millis));
+        client.run_time(START, end, answered)
+    };
+    assert_eq!(run_time(3_000, 1_500), Nanos::from_millis(1_500));
+    assert_eq!(run_time(700, 600), Nanos::from_millis(700));
 }
 
 #[test]

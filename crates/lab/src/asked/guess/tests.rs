@@ -25,5 +25,9 @@ fn the_objective_is_a_readable_multiple_of_what_was_seen() {
     assert_eq!(limit(None), Nanos::from_millis(100));
     assert_eq!(limit(Some(Nanos::from_micros(100))), Nanos::from_millis(20));
     assert_eq!(limit(Some(Nanos::from_millis(13))), Nanos::from_millis(200));
-    assert_eq!(limit(Some(Nanos::from_secs(3))), Nanos::from_secs(50));
+    assert_eq!(limit(Some(Nanos::from_millis(400))), Nanos::from_secs(5));
+    // Nothing takes longer than the timeout, so a higher limit can never be missed.
+    assert_eq!(limit(Some(Nanos::from_secs(3))), TIMEOUT);
+    let why = slo(Some(Nanos::from_secs(3))).1;
+    assert!(why.starts_with("the timeout, as 10 times what"), "{why}");
 }

@@ -47,3 +47,21 @@ fn what_begins_with_a_run_is_not_done_for_one_that_is_refused() {
     assert_eq!(begun, 2, "the place of the second was taken before");
     assert!(!folder.path().join("b").exists());
 }
+
+#[test]
+fn a_budget_that_is_too_short_for_a_trial_is_refused_before_anything_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    let with = |time: &str| {
+        let resolved = read(&format!("{SWEEP}budget: {{time: {time}}}\n"));
+        let ended = run(&resolved, Some(path.clone()), &host(), &mut Silent);
+        ended.map(drop)
+    };
+    let why = with("1s").unwrap_err();
+    let Error::Question(why) = why else { panic!("{why:?}") };
+    let enough = why.to_string();
+    let enough =
+        enough.strip_prefix("budget.time is 1s, which is too short for one trial; allow at least ");
+    assert!(!path.exists(), "{why}");
+    with(enough.unwrap_or_else(|| panic!("{why}"))).unwrap();
+}

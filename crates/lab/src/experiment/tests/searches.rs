@@ -266,3 +266,23 @@ fn run_of(text: &str) -> Answer {
     let folder = tempfile::tempdir().unwrap();
     run(&read(text), Some(folder.path().join("r")), &host(), &mut Silent).unwrap().answer
 }
+
+/// One miss may be of the machine, so it is no bound; but it is not left unsaid.
+#[test]
+fn a_search_that_ends_after_one_miss_names_the_load() {
+    let answer = check_run(
+        &queue("{range: [2000/s, 3000/s]}", "budget: {trials: 1}"),
+        expect![[r#"
+            queue · simulated · 1 trial, 4.4 s
+            deploy   a simulated queue ready in 0.0 s
+              1   2,449/s   saturated   p50 543 ms   p99 842 ms    1,000 of 2,538/s completed  limited by: servers (CPU)
+            ---
+            capacity              unknown: 2,449/s missed the SLO, and no load met it
+            validity              1 of 1 trials valid
+            no answer             the 1 trials of budget.trials were not enough
+        "#]],
+    );
+    let words =
+        "capacity unknown: 2,449/s missed p99 ≤ 20 ms and failures ≤ 0.1 %, and no load met it";
+    assert!(answer.summary.contains(words), "{}", answer.summary);
+}

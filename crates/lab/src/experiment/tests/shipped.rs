@@ -78,10 +78,10 @@ fn shipped_specs_plan() {
           ask      GET http://frontend-1.1/recommendations?require=price&lat=38.0235&lon=-122.095 → 200, `"id":"2"` in it
           ask      GET http://frontend-1.1/recommendations?lat=38.0235&lon=-122.095 → 400, `Please specify require params` in it
           ask      POST http://frontend-1.1/user?username=Cornell_1&password=1111111111 → 200, `Login successfully!` in it
-          ask      POST http://frontend-1.1/user?username=Cornell_1&password=wrong → 200, `Failed. Please check your username and password.` in it
+          ask      POST http://frontend-1.1/user?username=Cornell_1&password=no → 200, `Failed. Please check your username and password.` in it
           ask      POST http://frontend-1.1/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=1111111111&number=1 → 200, `Reserve successfully!` in it
           ask      POST http://frontend-1.1/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=1111111111&number=1000 → 200, `Failed. Already reserved.` in it
-          ask      POST http://frontend-1.1/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=wrong&number=1 → 200, `Failed. Please check your username and password.` in it
+          ask      POST http://frontend-1.1/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=no&number=1 → 200, `Failed. Please check your username and password.` in it
           ask      GET http://frontend-1.1/review?username=Cornell_1&password=1111111111&hotelId=1 → 200, `Have reviews = 4` in it
           ask      GET http://frontend-1.1/review?username=Cornell_1&password=1111111111&hotelId=80 → 200, `Failed. No Reviews.` in it
           ask      GET http://frontend-1.1/review?username=Cornell_1&password=1111111111 → 400, `Please specify hotelId params` in it
@@ -98,10 +98,10 @@ fn shipped_specs_plan() {
           ask      GET http://frontend-2.1/recommendations?require=price&lat=38.0235&lon=-122.095 → 200, `"id":"2"` in it
           ask      GET http://frontend-2.1/recommendations?lat=38.0235&lon=-122.095 → 400, `Please specify require params` in it
           ask      POST http://frontend-2.1/user?username=Cornell_1&password=1111111111 → 200, `Login successfully!` in it
-          ask      POST http://frontend-2.1/user?username=Cornell_1&password=wrong → 200, `Failed. Please check your username and password.` in it
+          ask      POST http://frontend-2.1/user?username=Cornell_1&password=no → 200, `Failed. Please check your username and password.` in it
           ask      POST http://frontend-2.1/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=1111111111&number=1 → 200, `Reserve successfully!` in it
           ask      POST http://frontend-2.1/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=1111111111&number=1000 → 200, `Failed. Already reserved.` in it
-          ask      POST http://frontend-2.1/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=wrong&number=1 → 200, `Failed. Please check your username and password.` in it
+          ask      POST http://frontend-2.1/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=no&number=1 → 200, `Failed. Please check your username and password.` in it
           ask      GET http://frontend-2.1/review?username=Cornell_1&password=1111111111&hotelId=1 → 200, `Have reviews = 4` in it
           ask      GET http://frontend-2.1/review?username=Cornell_1&password=1111111111&hotelId=80 → 200, `Failed. No Reviews.` in it
           ask      GET http://frontend-2.1/review?username=Cornell_1&password=1111111111 → 400, `Please specify hotelId params` in it
@@ -152,10 +152,10 @@ fn shipped_specs_plan() {
           ask      GET http://hotel/recommendations?require=price&lat=38.0235&lon=-122.095 → 200, `"id":"2"` in it
           ask      GET http://hotel/recommendations?lat=38.0235&lon=-122.095 → 400, `Please specify require params` in it
           ask      POST http://hotel/user?username=Cornell_1&password=1111111111 → 200, `Login successfully!` in it
-          ask      POST http://hotel/user?username=Cornell_1&password=wrong → 200, `Failed. Please check your username and password.` in it
+          ask      POST http://hotel/user?username=Cornell_1&password=no → 200, `Failed. Please check your username and password.` in it
           ask      POST http://hotel/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=1111111111&number=1 → 200, `Reserve successfully!` in it
           ask      POST http://hotel/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=1111111111&number=1000 → 200, `Failed. Already reserved.` in it
-          ask      POST http://hotel/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=wrong&number=1 → 200, `Failed. Please check your username and password.` in it
+          ask      POST http://hotel/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=no&number=1 → 200, `Failed. Please check your username and password.` in it
           ask      GET http://hotel/review?username=Cornell_1&password=1111111111&hotelId=1 → 200, `Have reviews = 4` in it
           ask      GET http://hotel/review?username=Cornell_1&password=1111111111&hotelId=80 → 200, `Failed. No Reviews.` in it
           ask      GET http://hotel/review?username=Cornell_1&password=1111111111 → 400, `Please specify hotelId params` in it

@@ -27,7 +27,7 @@ fn estimated_and_taken(resolved: &Resolved) -> (Usual, Usual) {
     let host = Host::new("/nowhere/benchwright".into(), "0.0.0");
     let out = Some(folder.path().join("r"));
     let Ended { took, directory, .. } = run(resolved, out, &host, &for_tests, &mut Silent).unwrap();
-    let journal = results::Directory::open(&directory).unwrap().journal().unwrap();
+    let journal = directory.journal().unwrap();
     let trials = journal.iter().filter(|entry| entry.purpose == Purpose::Trial).count() as u64;
     (estimated, Usual { trials, time: took })
 }

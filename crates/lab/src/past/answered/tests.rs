@@ -84,15 +84,16 @@ fn an_answer_that_does_not_follow_from_the_journal_is_none() {
             answer["summary"] = "capacity 99,999/s".into();
             serde_json::to_vec(&answer).unwrap()
         }),
-        // Its words are those of the journal, whatever it says.
+        // Only its words: other programs print them.
         changed("answer.json", |bytes| {
             let mut answer: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
             answer["summary"] = "capacity 99,999/s".into();
             serde_json::to_vec(&answer).unwrap()
         }),
+        changed("answer.json", replaced("\"the range was measured", "\"nothing was measured")),
         changed("answer.json", replaced("\"answered\"", "\"no_answer\"")),
         // Of another version, which may have concluded otherwise, the trials are compared.
-        changed("manifest.json", replaced(super::OWN, "benchwright 0.0.1")),
+        changed("manifest.json", replaced(super::provenance::OWN, "benchwright 0.0.1")),
     ];
     expect![[r#"
         trial 3: answer.json and journal.jsonl say different things
@@ -102,11 +103,50 @@ fn an_answer_that_does_not_follow_from_the_journal_is_none() {
           NoAnswer: no trustworthy answer: trial 4: answer.json counts what journal.jsonl does not have; trial 2: journal.jsonl has what answer.json does not count; so far: maximum throughput at least 292/s; capacity at least 300/s with p99 ≤ 100 ms
         answer.json says "capacity 99,999/s", and from journal.jsonl follows "maximum throughput at least 292/s; capacity at least 300/s with p99 ≤ 100 ms (the range was measured up to 300/s)"
           NoAnswer: no trustworthy answer: answer.json says "capacity 99,999/s", and from journal.jsonl follows "maximum throughput at least 292/s; capacity at least 300/s with p99 ≤ 100 ms (the range was measured up to 300/s)"; so far: maximum throughput at least 292/s; capacity at least 300/s with p99 ≤ 100 ms
-
-          Answered: maximum throughput at least 292/s; capacity at least 300/s with p99 ≤ 100 ms (the range was measured up to 300/s)
-        answer.json has other figures than follow from journal.jsonl
-          NoAnswer: no trustworthy answer: answer.json has other figures than follow from journal.jsonl; so far: maximum throughput at least 292/s; capacity at least 300/s with p99 ≤ 100 ms
+        answer.json says "capacity 99,999/s", and from journal.jsonl follows "maximum throughput at least 292/s; capacity at least 300/s with p99 ≤ 100 ms (the range was measured up to 300/s)"
+          NoAnswer: no trustworthy answer: answer.json says "capacity 99,999/s", and from journal.jsonl follows "maximum throughput at least 292/s; capacity at least 300/s with p99 ≤ 100 ms (the range was measured up to 300/s)"; so far: maximum throughput at least 292/s; capacity at least 300/s with p99 ≤ 100 ms
+        answer.json says other things than follow from journal.jsonl
+          NoAnswer: no trustworthy answer: answer.json says other things than follow from journal.jsonl; so far: maximum throughput at least 292/s; capacity at least 300/s with p99 ≤ 100 ms
+        answer.json says other things than follow from journal.jsonl
+          NoAnswer: no trustworthy answer: answer.json says other things than follow from journal.jsonl; so far: maximum throughput at least 292/s; capacity at least 300/s with p99 ≤ 100 ms
 
           Answered: maximum throughput at least 292/s; capacity at least 300/s with p99 ≤ 100 ms (the range was measured up to 300/s)
     "#]].assert_eq(&found.concat());
+}
+
+#[test]
+fn nothing_follows_from_a_spec_that_the_trials_were_not_judged_by() {
+    let tightened = replaced("max: 100ms", "max: 1us");
+    let found = [
+        changed("spec.yaml", &tightened),
+        changed("manifest.json", replaced("\"key\": \"", "\"key\": \"0")),
+        // Its budget decides how long it looks, and not what it measures.
+        changed("spec.yaml", replaced("trials: 100", "trials: 99")),
+    ];
+    expect![[r#"
+        spec.yaml is not the one by which the trials were measured and judged: nothing follows from it
+          NoAnswer: no trustworthy answer: spec.yaml is not the one by which the trials were measured and judged: nothing follows from it
+        spec.yaml is not the one by which the trials were measured and judged: nothing follows from it
+          NoAnswer: no trustworthy answer: spec.yaml is not the one by which the trials were measured and judged: nothing follows from it
+
+          Answered: maximum throughput at least 292/s; capacity at least 300/s with p99 ≤ 100 ms (the range was measured up to 300/s)
+    "#]]
+    .assert_eq(&found.concat());
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    run_into(&path);
+    let edit = |file: &str, change: &dyn Fn(Vec<u8>) -> Vec<u8>| {
+        fs::write(path.join(file), change(fs::read(path.join(file)).unwrap())).unwrap();
+    };
+    // Another version may have written the same spec otherwise, but it has kept what it judged by.
+    edit("manifest.json", &replaced(super::provenance::OWN, "benchwright 0.0.1"));
+    assert!(!Past::read(&path).unwrap().departs());
+    edit("spec.yaml", &tightened);
+    assert!(Past::read(&path).unwrap().departs());
+    // Of a run that has not ended, nothing is known so far either.
+    fs::remove_file(path.join("answer.json")).unwrap();
+    let past = Past::read(&path).unwrap();
+    assert!(past.lacks_evidence() && past.answer().capacity.is_none());
+    assert_eq!(past.answer().trials.len(), 3);
 }

@@ -63,12 +63,15 @@ fn runs_are_listed_and_what_is_hostile_is_skipped_with_its_reason() {
         open queue Some("How fast is a queue?") Open None None
     "#]].assert_eq(&runs.concat());
     let skipped = listing.skipped.iter();
-    let skipped = skipped.map(|skipped| format!("{}: {}\n", name(&skipped.directory), skipped.why));
+    let skipped = skipped.map(|Skipped { directory, why, is_damaged }| {
+        let damaged = if *is_damaged { "damaged: " } else { "" };
+        format!("{damaged}{}: {why}\n", name(directory))
+    });
     expect![[r#"
         broken: cannot be read: EOF while parsing an object at line 1 column 1
-        led: a link, not a regular file
+        damaged: led: a link, not a regular file
         link: it is a link; list the folder that it leads to
-        long: answer.json is longer than 64 MiB
+        damaged: long: answer.json is longer than 64 MiB
         waits: not a regular file
     "#]]
     .assert_eq(&skipped.collect::<String>());

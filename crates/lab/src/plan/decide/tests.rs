@@ -137,8 +137,35 @@ fn a_trial_that_is_not_valid_is_repeated_once_the_machine_is_calm() {
     journal.push(entry(&next(&resolved, &journal), Status::Invalid, 600.0));
     assert_eq!(
         why(&resolved, &journal),
-        "disturbances used up the 100 s that budget.disturbance allows: disturbed"
+        "disturbances used up the rest of the 100 s that budget.disturbance allows (disturbances took 95.0 s, and the \
+         next trial needs 10.0 s; each counts as planned, with its whole drain): disturbed"
     );
+}
+
+/// The trials that count stay counted when a run goes on, and what was lost before does not.
+#[test]
+fn a_budget_that_a_resumed_run_used_up_is_said_by_its_parts() {
+    let resolved = capacity("invalid_attempts: 8, time: 30s, disturbance: 15s");
+    let mut journal = probed(&resolved);
+    journal.push(entry(&next(&resolved, &journal), Status::Valid, 600.0));
+    for _ in 0..3 {
+        journal.push(entry(&next(&resolved, &journal), Status::Invalid, 600.0));
+    }
+    for (entry, number) in journal.iter_mut().zip(1..) {
+        entry.trial = number;
+    }
+    let why = |resumed_after| {
+        let mut spent = Spent::of(1, resumed_after);
+        journal.iter().for_each(|entry| spent.add(&resolved, entry));
+        match super::next(&resolved, &journal, None, &spent) {
+            Decision::End(Ending::NoAnswer(why)) => why,
+            other => panic!("{other:?}"),
+        }
+    };
+    expect!["disturbances used up the rest of the 45 s that budget.time and budget.disturbance allow (trials that count took 14.0 s, disturbances took 30.0 s, and the next trial needs 10.0 s; each counts as planned, with its whole drain): disturbed"]
+        .assert_eq(&why(0));
+    expect!["disturbances used up the rest of the 45 s that budget.time and budget.disturbance allow (trials that count took 14.0 s, disturbances took 30.0 s since the run went on, and the next trial needs 10.0 s; each counts as planned, with its whole drain): disturbed"]
+        .assert_eq(&why(2));
 }
 
 /// A generator whose own work fills its time would only fill it again.
@@ -259,7 +286,7 @@ fn time_that_trials_do_not_need_is_there_for_disturbances() {
         let next = next(&resolved, &journal);
         journal.push(entry(&next, Status::Invalid, 600.0));
     }
-    let expected = "disturbances used up the 80 s that budget.time and budget.disturbance allow: ";
+    let expected = "disturbances used up the rest of the 80 s that budget.time and budget.disturbance allow (trials that count took ";
     assert!(why(&resolved, &journal).starts_with(expected), "{}", why(&resolved, &journal));
     // A trial that counts is not begun either if it would end too late.
     let last = journal.pop().unwrap();

@@ -119,6 +119,16 @@ fn what_cannot_be_understood_is_an_error_with_its_remedy() {
             "the level `x` of `a` cannot change `budget`",
         ),
         (
+            format!(
+                "{sweep}factors: {{a: {{levels: [{{name: x, set: {{workload.get: /slow}}}}]}}}}\n"
+            ),
+            "a path is written as mappings: workload: {get: …}",
+        ),
+        (
+            format!("{sweep}phases: {{warm_up.fixed: 1s}}\n"),
+            "a path is written as mappings: warm_up: {fixed: …}",
+        ),
+        (
             format!("{sweep}factors: {{a: {{path: where.backend, levels: [local]}}}}\n"),
             "the level `local` of `a` cannot change the backend",
         ),

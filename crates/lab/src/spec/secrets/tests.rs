@@ -75,6 +75,21 @@ fn headers<'a>(resolved: &'a Resolved, wanted: &str) -> Vec<&'a str> {
 }
 
 #[test]
+fn the_secret_parameters_of_a_url_leave_it_and_a_constant_for_one_stays() {
+    let text = SPEC.replace("get: null", "get: null\n  method: POST").replace(
+        "/p/${vars.page}?key=${env.PATH}",
+        "/p?key=canary%2Fkey&password=canary-pw&pin=${vars.page}&page=first",
+    );
+    let resolved = read(&text, &[]);
+    let yaml = resolved.to_yaml();
+    assert!(!yaml.contains("canary"), "{yaml}");
+    let path = resolved.spec.workload.path().unwrap();
+    assert!(path.contains("&pin=${vars.page}&page=first"), "{path}");
+    let sent = resolved.secrets.reveal_in_url(&resolved.text(path, 1));
+    assert_eq!(sent, "/p?key=canary%2Fkey&password=canary-pw&pin=7&page=first");
+}
+
+#[test]
 fn a_spec_without_secrets_stays_as_it_is() {
     let resolved = read(
         "name: a\nwhere: {backend: external}\nsut: {endpoint: 'http://127.0.0.1:1'}\nload: {model: closed}\n",
@@ -169,6 +184,8 @@ fn a_secret_in_a_command_or_a_name_is_refused_with_the_remedy() {
     assert!(error.contains("only header fields, bodies"), "{error}");
     let unknown = refused(&SPEC.replace("${env.BW_ABSENT}", "${env.A-B}"));
     assert!(unknown.contains("unknown variable `env.A-B`"), "{unknown}");
+    let bare = refused(&SPEC.replace("${env.BW_ABSENT}", "${BW_ABSENT}"));
+    assert!(bare.contains("write ${env.BW_ABSENT} for one of the environment"), "{bare}");
 }
 
 #[test]

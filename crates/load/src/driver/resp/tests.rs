@@ -168,6 +168,20 @@ fn a_connection_logs_in_before_it_carries_requests() {
     let refused = receive(&mut driver, "-WRONGPASS invalid\r\n", &mut reports);
     let why = "the server refuses the password (WRONGPASS)";
     assert_eq!(refused, Next::Fail(Outcome::Connect, why));
+    for (error, why) in [
+        ("ERR max number of clients reached", IS_FULL),
+        (
+            "ERR AUTH <password> called without any password configured for the default user. Are \
+             you sure your configuration is correct?",
+            HAS_NO_PASSWORD,
+        ),
+        ("ERR unknown command 'AUTH'", "the server refuses AUTH or SELECT"),
+    ] {
+        driver.closed(SLOT, Lost::ByUs, &mut reports).unwrap();
+        open(&mut driver, &mut reports);
+        let refused = receive(&mut driver, &format!("-{error}\r\n"), &mut reports);
+        assert_eq!(refused, Next::Fail(Outcome::Connect, why), "{error}");
+    }
 }
 
 #[test]
@@ -206,6 +220,15 @@ fn a_server_that_wants_a_password_is_found_before_a_request() {
     assert_eq!(greeted(0, "-NOPERM ping\r\n"), Next::Ready(None));
     assert_eq!(greeted(3, "-NOPERM ping\r\n+OK\r\n"), Next::Ready(None));
     let refused = "the server does not permit this user to do so (NOPERM)";
+    // A server without room for a connection, or for a stranger, answers no command.
+    let full = "-ERR max number of clients reached\r\n";
+    assert_eq!(greeted(0, full), Next::Fail(Outcome::Connect, IS_FULL));
+    let protected = "the server is in protected mode, and refuses this address (DENIED)";
+    let denied = "-DENIED Redis is running in protected mode\r\n";
+    assert_eq!(greeted(0, denied), Next::Fail(Outcome::Connect, protected));
+    let absent = "the server has no database with this number";
+    let database = "+PONG\r\n-ERR DB index is out of range\r\n";
+    assert_eq!(greeted(99, database), Next::Fail(Outcome::Connect, absent));
     let both = "-NOPERM ping\r\n-NOPERM select\r\n";
     assert_eq!(greeted(3, both), Next::Fail(Outcome::Connect, refused));
 }
@@ -220,7 +243,8 @@ fn what_a_server_says_before_it_closes_is_the_reason() {
     receive(&mut driver, "-ERR Protocol error: unauthenticated multibulk length\r\n", &mut reports);
     driver.closed(SLOT, Lost::By(net::Closed::ByPeer), &mut reports).unwrap();
     let closed = "the server closed the connection";
-    assert_eq!(outcomes(&mut reports), [(1, Outcome::Status, "ERR"), (2, Outcome::Reset, closed)]);
+    let said = (1, Outcome::Status, "ERR Protocol error");
+    assert_eq!(outcomes(&mut reports), [said, (2, Outcome::Reset, closed)]);
 }
 
 #[test]

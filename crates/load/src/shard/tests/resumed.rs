@@ -36,6 +36,8 @@ struct Store {
     refused: std::ops::Range<u64>,
     /// True once the session is forgotten.
     forgets: bool,
+    /// True if it ends in order at its first batch: it answers, and closes the connection.
+    ends: bool,
     executed: Rc<Cell<u64>>,
     session: u64,
     /// True until the next connection: what arrives after a lost batch is lost, too.
@@ -50,6 +52,7 @@ impl Store {
             breaking: 0.0,
             refused: 0..0,
             forgets: false,
+            ends: false,
             executed: Rc::clone(executed),
             session: 7,
             is_broken: false,
@@ -134,9 +137,9 @@ impl Peer for Store {
         }
         let (mut decoder, mut rest) = (std::mem::take(&mut self.decoder), bytes);
         while let Some(frame) = decoder.next(&mut rest).unwrap() {
-            let answer = match frame.body {
-                Body::Hello(hello) => Some(self.welcome(hello.session)),
-                _ => self.execute(frame.header.serial),
+            let (answer, ends) = match frame.body {
+                Body::Hello(hello) => (Some(self.welcome(hello.session)), false),
+                _ => (self.execute(frame.header.serial), std::mem::take(&mut self.ends)),
             };
             let at = now + Nanos::from_millis(1);
             let Some(answer) = answer else {
@@ -144,16 +147,24 @@ impl Peer for Store {
                 return effects.push((at, Effect::Closed(connection, Closed::Reset)));
             };
             effects.push((at, Effect::Bytes(connection, answer)));
+            if ends {
+                self.is_broken = true;
+                return effects.push((at, Effect::Closed(connection, Closed::ByPeer)));
+            }
         }
         self.decoder = decoder;
     }
 }
 
 fn run(store: Store, seconds: u64) -> Recorded {
+    piped(2, store, seconds)
+}
+
+fn piped(pipeline: u8, store: Store, seconds: u64) -> Recorded {
     let stop = AtomicBool::new(false);
     let recorder = Recorder::new(1, SECOND, None);
     let mut shard = Shard::new(Simulation::new(store), recorder, LIMITS, [&stop, &stop]);
-    let driver = Kv::new(Terms { pipeline: 2, position: (0, 1) }, Additions);
+    let driver = Kv::new(Terms { pipeline, position: (0, 1) }, Additions);
     let address = std::net::SocketAddr::from(([127, 0, 0, 1], 1)).into();
     let numbers = Numbers { first: 0, step: 1, quota: None };
     shard.add_pool(Of { pool: 0, target: 0 }, driver, (vec![address], 1), numbers);
@@ -191,6 +202,36 @@ fn a_server_that_is_away_for_some_seconds_loses_nothing() {
     assert_eq!((part.failed(), part.operations[Outcome::Ok as usize]), (0, executed.get()));
     let longest = part.response.max().unwrap();
     assert!(SECOND < longest && longest < SECOND * 5, "{longest}");
+}
+
+#[test]
+fn batches_that_were_never_sent_wait_for_their_server_like_those_that_were() {
+    let executed = Rc::new(Cell::new(0));
+    let leaves = |refused| Store { ends: true, refused, ..Store::new(&executed) };
+    // After the one answered batch, no batch is on its way.
+    let back = piped(1, leaves(1..10), 8).parts.remove(0);
+    assert_eq!((back.failed(), back.outcome(Outcome::Unfinished)), (0, 0), "{:?}", back.outcomes);
+    assert!(1_000 < back.outcome(Outcome::Ok), "{:?}", back.outcomes);
+    let lacking = |seconds| {
+        let gone = piped(1, leaves(1..u64::MAX), seconds).parts.remove(0);
+        assert_eq!((gone.outcome(Outcome::Ok), gone.outcome(Outcome::Unfinished)), (1, 0));
+        let count = gone.outcome(Outcome::Connect);
+        let reasons: Vec<_> = gone.reasons.iter().collect();
+        assert_eq!(reasons, [(Outcome::Connect, "connection refused".to_owned(), count)]);
+        count
+    };
+    // One waits at the end; each waits for ten seconds, until the next attempt after them.
+    assert_eq!([lacking(3), lacking(15), lacking(25)], [1, 2, 3]);
+}
+
+#[test]
+fn batches_that_have_waited_too_long_fail_together() {
+    let executed = Rc::new(Cell::new(0));
+    let gone = Store { breaking: 1.0, refused: 1..u64::MAX, ..Store::new(&executed) };
+    let part = piped(64, gone, 12).parts.remove(0);
+    let operations = part.operations[Outcome::Connect as usize];
+    // As many others follow, which have no operations yet, and still wait at the end.
+    assert_eq!((operations, part.outcome(Outcome::Connect)), (64 * EACH, 2 * 64));
 }
 
 #[test]

@@ -81,6 +81,7 @@ impl Messages {
 }
 
 /// A load of the toy protocol.
+#[derive(Clone)]
 struct Load {
     conduct: Conduct,
     habits: Habits,
@@ -93,6 +94,8 @@ struct Load {
     /// The rate of an open loop; `None` for a closed one without think times.
     rate: Option<f64>,
     length: Nanos,
+    /// The number of requests of a closed loop.
+    quota: Option<u64>,
     /// The size in bytes of the pieces in which data arrives.
     cut: usize,
 }
@@ -108,6 +111,7 @@ impl Default for Load {
             connections: 4,
             rate: Some(1_000.0),
             length: SECOND,
+            quota: None,
             cut: usize::MAX,
         }
     }
@@ -152,7 +156,7 @@ impl Load {
         let stop = AtomicBool::new(false);
         let observer = (Recorder::new(1, SECOND, None), Witness::default());
         let mut shard = Shard::new(io, observer, self.limits, [&stop, &stop]);
-        let numbers = Numbers { first: 0, step: 1, quota: None };
+        let numbers = Numbers { first: 0, step: 1, quota: self.quota };
         shard.add_pool(Of::default(), self.driver(), (to, self.connections), numbers);
         let begun = shard.io().now();
         shard.connect(begun + SECOND * 20).unwrap();
@@ -443,6 +447,40 @@ fn a_full_batch_is_sent_at_once() {
 }
 
 #[test]
+fn what_is_held_is_sent_at_once_where_nothing_can_follow() {
+    let linger = SECOND * 60;
+    let habits = Habits { batch: 1_000, linger, ..Habits::default() };
+    let closed = Load { habits, rate: None, length: MS * 100, ..Load::default() };
+    let of = |users| Habits { users, ..closed.habits.clone() };
+    for (load, what) in [
+        (Load { quota: Some(99), habits: of(Some(200)), ..closed.clone() }, "the last ones"),
+        (Load { habits: of(Some(3)), ..closed.clone() }, "a request of each user"),
+        (
+            Load {
+                habits: Habits { map: odd_parts_elsewhere(), ..of(Some(4)) },
+                conduct: Conduct { owner: TWO, ..Conduct::default() },
+                nodes: 2,
+                ..closed.clone()
+            },
+            "of users that wait at two nodes",
+        ),
+    ] {
+        let ran = load.run();
+        assert!(load.quota.unwrap_or(30) <= ran.part.completed(), "{what}");
+        assert_eq!(ran.part.completed(), ran.witness.completions.len() as u64, "{what}");
+        assert!(all(&ran.part.response, TAKES), "{what}: {:?}", ran.part.response.max());
+        assert_eq!(ran.part.lateness.max(), Some(Nanos::ZERO), "{what}");
+    }
+    // The requests of an open loop wait until its end.
+    let ran = Load { rate: Some(1_000.0), ..closed.clone() }.run();
+    assert_eq!((batches(&ran), ran.part.completed()), (vec![100], 100));
+    for completion in &ran.witness.completions {
+        let start = completion.start.unwrap();
+        assert_eq!(start.sent - completion.intended, start.held);
+    }
+}
+
+#[test]
 fn what_is_due_together_may_be_sent_together_without_waiting() {
     let habits = Habits { batch: 100, streams: 1, ..Habits::default() };
     for tls in [None, SECURED] {
@@ -569,6 +607,7 @@ fn mixture(seed: u64) -> Load {
             (true, _) => odd_parts_elsewhere(),
         },
         learns: below(2) == 0,
+        users: None,
     };
     // Keys that are read and then written would be operations twice.
     let modifies = batch == 1 && !is_routed && !habits.counts && below(2) == 0;
@@ -585,6 +624,7 @@ fn mixture(seed: u64) -> Load {
         connections: 2 + below(6) as usize,
         rate: if below(3) == 0 { None } else { Some(100.0 + below(3_000) as f64) },
         length: MS * 200,
+        quota: None,
         cut: [usize::MAX, 1, 7][below(3) as usize],
     }
 }

@@ -23,7 +23,7 @@ fn compared(a: Vec<Found>, b: Vec<Found>) -> Compared {
         censored: Some(Censored { a, b }),
         speeds: Vec::new(),
         interleaved: true,
-        failing: [0, 0],
+        trials: Default::default(),
     };
     compare(["a", "b"], vec![question], Vec::new(), 0.03, &[]).metrics.remove(0)
 }

@@ -1,16 +1,17 @@
 use std::collections::BTreeMap;
 
+use expect_test::expect;
 use measure::Nanos;
 
 use super::*;
 
-fn seen(statuses: &[(u16, u64)], reconnects: u64) -> Seen {
+fn seen(statuses: &[(u16, u64)], closed: u64) -> Seen {
     Seen {
         statuses: BTreeMap::from_iter(statuses.iter().copied()),
         version: "HTTP/1.1".to_owned(),
         body_bytes: 1_234,
         alone: Some(Nanos::from_micros(2_500)),
-        reconnects,
+        closed,
         took: Nanos::from_millis(31),
         ..Seen::default()
     }
@@ -41,4 +42,30 @@ fn what_was_seen_is_said_with_what_it_means() {
         "{old}"
     );
     assert!(old.contains("HTTP/1.0 without keep-alive"), "{old}");
+}
+
+#[test]
+fn a_connection_that_we_closed_is_not_told_as_closed_by_the_service() {
+    let chatty = of(&Seen { unasked: 9, ..seen(&[(200, 10)], 0) }).join("\n");
+    assert!(chatty.contains("it sent bytes that belong to no request, several times"), "{chatty}");
+    assert!(!chatty.contains("without keep-alive") && !chatty.contains("stayed open"), "{chatty}");
+    let mut slow = Seen { failures: Some("timeout for 1 of 6".to_owned()), ..seen(&[(200, 5)], 0) };
+    slow.failed.insert("timeout".to_owned(), 1);
+    let slow = of(&slow).join("\n");
+    assert!(slow.contains("\ntimeout for 1 of 6\n"), "{slow}");
+    assert!(slow.contains("with keep-alive: it closed no connection"), "{slow}");
+}
+
+#[test]
+fn without_a_success_the_reason_and_the_remedy_are_said() {
+    let failed = |failures: &str, statuses| {
+        no_success(&Seen { failures: Some(failures.to_owned()), ..seen(statuses, 0) })
+    };
+    let refused = failed("401 for 10 of 10 requests to /", &[(401, 10)]);
+    expect![
+        "no request succeeded, so nothing is written: 401 for 10 of 10 requests to /; give it a token with -H or --header-file"
+    ]
+    .assert_eq(&refused);
+    let silent = failed("timeout for 1 of 1 request to /", &[]);
+    expect!["no request succeeded, so nothing is written: timeout for 1 of 1 request to /; see the log of the service, and if it speaks HTTP/1.1 at this port"].assert_eq(&silent);
 }

@@ -1,4 +1,4 @@
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 
 use super::*;
@@ -93,5 +93,36 @@ fn a_file_is_not_a_folder() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("file");
     fs::write(&path, "").unwrap();
-    assert!(refusal(&path, NONE).contains("choose an empty folder"));
+    let refused = refusal(&path, NONE);
+    assert!(refused.contains("it is not a folder\n  choose an empty folder"), "{refused}");
+}
+
+#[test]
+fn a_folder_that_others_can_change_is_refused_and_the_lock_is_for_its_owner() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("storage");
+    drop(Folder::claim(&path, CHECKPOINT).unwrap());
+    let lock = fs::metadata(path.join(LOCK)).unwrap();
+    assert_eq!(lock.permissions().mode() & 0o777, 0o600);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+    let refused = refusal(&path, CHECKPOINT);
+    assert!(refused.contains("others may change it, and it is not sticky"), "{refused}");
+    assert!(refused.contains("choose a folder that nobody else can change"), "{refused}");
+}
+
+#[test]
+fn a_file_system_that_cannot_be_written_has_a_remedy_of_its_own() {
+    let told = |error: i32| {
+        let (why, remedy) = unusable(&io::Error::from_raw_os_error(error));
+        format!("{why}: {remedy}\n")
+    };
+    let [not_permitted, not_a_folder, full, read_only] = [13, 20, 28, 30];
+    let told = [read_only, not_permitted, not_a_folder, full].map(told).concat();
+    expect_test::expect![[r#"
+        its file system is read-only: choose a folder of another file system
+        you may not write there: choose a folder that you may write to
+        it is not a folder: choose an empty folder
+        No space left on device: make room
+    "#]]
+    .assert_eq(&told);
 }

@@ -1,3 +1,5 @@
+use std::os::unix::fs::PermissionsExt;
+
 use super::*;
 
 #[test]
@@ -32,4 +34,50 @@ fn the_latest_log_is_found_by_a_relative_link() {
         assert!(text.ends_with(&format!("]::INFO::server:: {message}\n")), "{text}");
         assert!(fs::read_link(folder.join("latest")).unwrap().is_relative());
     }
+}
+
+#[test]
+fn what_is_not_a_link_is_not_replaced_and_nothing_is_made_beside_it() {
+    for make in [|path: &Path| fs::write(path, "mine"), |path: &Path| fs::create_dir(path)] {
+        let logs = tempfile::tempdir().unwrap();
+        let folder = logs.path().join("client");
+        fs::create_dir(&folder).unwrap();
+        make(&folder.join("latest")).unwrap();
+        let refused = Journal::create(logs.path(), "client", "ycsb.log").unwrap_err();
+        let refused = refused.error.to_string();
+        let why = format!("{}/latest is not a link", folder.display());
+        assert!(refused.contains(&why) && refused.contains("move it away"), "{refused}");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        assert!(!fs::symlink_metadata(folder.join("latest")).unwrap().is_symlink());
+    }
+}
+
+#[test]
+fn a_log_without_its_link_is_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    // As one that was made after the check.
+    fs::create_dir_all(folder.path().join("latest/mine")).unwrap();
+    Journal::created(folder.path(), "server1.log").unwrap_err();
+    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap()).collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[test]
+fn a_log_is_for_its_owner_and_in_a_folder_that_nobody_else_can_change() {
+    let scratch = tempfile::tempdir().unwrap();
+    let logs = scratch.path().join("logs");
+    let create = || Journal::create(&logs, "server", "server1.log");
+    let journal = create().unwrap();
+    assert_eq!(fs::metadata(journal.path()).unwrap().permissions().mode() & 0o777, 0o600);
+    for place in [logs.join("server"), logs.clone()] {
+        fs::set_permissions(&place, fs::Permissions::from_mode(0o777)).unwrap();
+        let refused = create().unwrap_err().error.to_string();
+        let why = format!("{} cannot be used: others may change it", place.display());
+        assert!(refused.contains(&why), "{refused}");
+        fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    fs::remove_dir_all(&logs).unwrap();
+    fs::write(&logs, "").unwrap();
+    let refused = create().unwrap_err().error.to_string();
+    assert!(refused.contains("cannot be used: it is not a folder"), "{refused}");
 }

@@ -38,6 +38,14 @@ fn the_line_of_the_original_is_written_with_its_sizes() {
 }
 
 #[test]
+fn what_was_recovered_is_called_what_it_counts() {
+    // A thousand keys, each written before three checkpoints.
+    let recovered = Recovered { version: 3, records: 3000, sessions: 4, ..Recovered::default() };
+    expect!["Recovered checkpoint 3: 3000 versions of records in its log, 4 sessions"]
+        .assert_eq(&told(&recovered));
+}
+
+#[test]
 fn sizes_are_chosen_by_what_the_process_may_use() {
     let sizes = |arguments: &[&str], limit| {
         let Sizes { buckets, memory, .. } = Sizes::choose(&parsed(arguments), limit).unwrap();
@@ -137,4 +145,12 @@ fn an_id_is_counted_from_one_or_as_pods_are_from_zero() {
         let refusal = refused(&["--id", text]);
         assert!(refusal.contains("is not in 1..=65535, nor in #0..=#65534"), "{refusal}");
     }
+}
+
+#[test]
+fn a_server_with_room_for_few_connections_says_so() {
+    let told = |files| few_connections(server::connections(files, 2).unwrap() * 2, files);
+    expect!["There is room for 40 connections, since this process may have 64 open files: `ulimit -n` raises this limit"]
+        .assert_eq(&told(64).unwrap());
+    assert_eq!(told(1 << 20), None);
 }

@@ -38,7 +38,9 @@ fn a_file_of_the_wrong_size_is_refused_with_both_counts() {
     for (bytes, asked, why) in [
         (17, None, "has 17 bytes, which are 2 keys of 8 bytes and 1 more"),
         (80, Some(11), "has 10 keys, and --keys asks for 11"),
-        (0, None, "has 0 keys, and --keys asks for 1"),
+        (80, Some(11), "leave out --keys, or make a longer file"),
+        (0, None, "has no key\n  make it with"),
+        (0, Some(1), "has no key\n  make it with"),
     ] {
         let refusal = refused(bytes, asked);
         assert!(refusal.contains(why) && refusal.contains("ycsb convert"), "{refusal}");

@@ -1,4 +1,5 @@
 use measure::Nanos;
+use ycsb::drive::Ran;
 use ycsb::measurements::{Ended, Measurements, Name, Terms};
 use ycsb::properties::Place;
 use ycsb::workload::{Part, Workload};
@@ -6,7 +7,7 @@ use ycsb::workload::{Part, Workload};
 use super::*;
 
 /// A run of two reads, of which one failed, and its settings.
-fn ran(text: &str) -> (Ran, Settings, Properties) {
+fn ran(text: &str) -> (Done, Settings, Properties) {
     let mut properties = Properties::default();
     let all = format!(
         "workload=site.ycsb.workloads.CoreWorkload\nrecordcount=9\noperationcount=2\n{text}"
@@ -22,27 +23,39 @@ fn ran(text: &str) -> (Ran, Settings, Properties) {
         measurements.record(&Ended { name: Name::Read, status, end: response, service, response });
         measurements.operations += 1;
     }
-    let ran = Ran { run_time: Nanos::from_millis(10), measurements, is_interrupted: false };
-    (ran, settings, properties)
+    let (run_time, is_interrupted) = (Nanos::from_millis(10), false);
+    let ran = Ran { run_time, measurements, is_interrupted, unfinished: 0, late: Nanos::ZERO };
+    (Done::from(ran), settings, properties)
 }
 
 #[test]
 fn a_document_has_both_times_the_failures_and_the_properties() {
-    let (ran, _, mut properties) = ran("");
+    let (mut done, settings, mut properties) = ran("");
     properties.set("table", "t", Place::Default);
-    let names = Names { phase: Phase::Run, binding: "basic" };
+    (done.ran.unfinished, done.ran.late) = (3, Nanos(70));
+    (done.why, done.failed_servers, done.is_given_up) = (Some("why not"), vec![1], true);
     let resolved = properties.resolved(&[]);
     let few: Vec<_> = resolved.into_iter().filter(|(name, _)| name.starts_with('t')).collect();
-    let document = document(&ran, &names, &few);
+    let places = ["a:1", "b:2"].map(str::to_owned);
+    let ending = Ending { settings: &settings, done: &done, places: &places };
+    let document = document(&ending, "kv", &few);
     expect_test::expect![[r#"
         {
           "schema": "benchwright.ycsb/1",
           "phase": "run",
-          "binding": "basic",
+          "binding": "kv",
           "run_time_ns": 10000000,
           "operations": 2,
           "operations_per_s": 200.0,
           "interrupted": false,
+          "given_up": true,
+          "overloaded": false,
+          "unfinished": 3,
+          "late_ns": 70,
+          "why": "why not",
+          "failed_servers": [
+            "b:2"
+          ],
           "lost": 0,
           "times": {
             "READ": {
@@ -111,6 +124,13 @@ fn a_document_has_both_times_the_failures_and_the_properties() {
         }
     "#]]
     .assert_eq(&printed::json(&document));
+    let load = Settings { phase: Phase::Load, ..settings.clone() };
+    let ending = Ending { settings: &load, ..ending };
+    assert_eq!(
+        super::document(&ending, "kv", &few)["uninserted"],
+        2,
+        "of two nothing was inserted"
+    );
 }
 
 #[test]
@@ -121,8 +141,9 @@ fn a_result_is_in_the_files_that_the_properties_name() {
         "exportfile={place}/result\nhdrhistogram.fileoutput=true\nhdrhistogram.output.path={place}/h-\n\
          measurementtype=hdrhistogram+raw\nmeasurement.raw.output_file={place}/raw"
     );
-    let (ran, settings, _) = ran(&text);
-    Output::new(&settings, &[]).unwrap().write(&ran, 1000, None).unwrap();
+    let (done, settings, _) = ran(&text);
+    let ending = Ending { settings: &settings, done: &done, places: &[] };
+    Output::new(&settings, &[]).unwrap().write(&ending, 1000, None).unwrap();
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
     assert!(
         read("result")

@@ -62,6 +62,28 @@ fn a_client_is_one_of_several() {
 }
 
 #[test]
+fn a_document_is_alone_on_stdout_unless_a_file_has_it() {
+    for (words, properties, expected) in [
+        ("basic --json", "", true),
+        ("basic --json", "exportfile=result.json", false),
+        ("basic", "", false),
+    ] {
+        let (arguments, mut all) = (parsed(words).unwrap(), Properties::default());
+        let of_all = "workload=site.ycsb.workloads.CoreWorkload\nrecordcount=1\noperationcount=1\n";
+        all.read("w", format!("{of_all}{properties}").as_bytes()).unwrap();
+        let workload =
+            Workload::new(&all, Part::WHOLE, |_| unreachable!("no lengths are in a file"));
+        let workload = Arc::new(workload.unwrap());
+        let settings = Settings::new(&all, Phase::Run, &workload).unwrap();
+        let prepared = Prepared { arguments: &arguments, properties: &all, workload, settings };
+        assert_eq!(prepared.is_for_document(), expected, "{words} {properties}");
+    }
+    // What is left out is not written: nothing fails, wherever stdout leads.
+    let mut operations = Operations { is_left_out: true };
+    assert_eq!(operations.write(b"READ usertable\n").unwrap(), 15);
+}
+
+#[test]
 fn servers_that_cannot_divide_the_keys_are_refused_before_anything_is_sent() {
     let workload = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/ycsb/workloada");
     let refused = |servers: &str| {

@@ -20,6 +20,8 @@ pub(super) struct Store {
     pub(super) stall: Option<(Instant, Instant)>,
     /// From this time on nobody listens, and every connection is closed.
     pub(super) death: Option<Instant>,
+    /// From this time on connections are accepted, and nothing is answered.
+    pub(super) hang: Option<Instant>,
     /// Further records are refused.
     pub(super) most_records: Option<usize>,
     /// The number of commands by name.
@@ -57,6 +59,9 @@ impl Peer for Served {
         let store = &mut *self.0.borrow_mut();
         if store.is_dead(now) {
             return effects.push((now, Effect::Closed(connection, Closed::ByPeer)));
+        }
+        if store.hang.is_some_and(|hang| hang <= now) {
+            return;
         }
         let mut decoder = store.decoders.remove(&connection).unwrap();
         let mut rest = bytes;

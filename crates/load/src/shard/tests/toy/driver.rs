@@ -36,6 +36,8 @@ pub(super) struct Habits {
     pub(super) map: Vec<u32>,
     /// True if the map follows the servers' answers.
     pub(super) learns: bool,
+    /// The users of a closed loop; `None` for as many as its connections carry.
+    pub(super) users: Option<usize>,
 }
 
 /// The most times that a request is sent elsewhere.
@@ -52,6 +54,7 @@ impl Default for Habits {
             modifies: false,
             map: Vec::new(),
             learns: false,
+            users: None,
         }
     }
 }
@@ -219,6 +222,10 @@ impl Driver for Toy {
 
     fn route(&mut self, number: u64, _label: Label) -> Node {
         Node(self.habits.map[(number % PARTS) as usize])
+    }
+
+    fn users(&self) -> Option<usize> {
+        self.habits.users
     }
 
     fn alpn(&self) -> &'static [&'static [u8]] {

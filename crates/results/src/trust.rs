@@ -7,7 +7,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 
 use nix::unistd::geteuid;
-use results::regular;
+
+use crate::regular;
 
 #[cfg(test)]
 mod tests;
@@ -45,12 +46,17 @@ pub fn make_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Fails if others could put another folder in the place of one in this folder.
+/// Fails if others could put another folder in the place of one in this folder, or of this folder by its link.
 pub fn check_place(path: &Path) -> io::Result<()> {
     let found = fs::metadata(path)?;
-    let is_trusted = [geteuid().as_raw(), 0].contains(&found.uid());
-    if !is_trusted {
-        return Err(io::Error::other(format!("it belongs to user {}", found.uid())));
+    if !found.is_dir() {
+        return Err(io::Error::other("it is not a folder"));
+    }
+    let trusted = [geteuid().as_raw(), 0];
+    for owner in [fs::symlink_metadata(path)?.uid(), found.uid()] {
+        if !trusted.contains(&owner) {
+            return Err(io::Error::other(format!("it belongs to user {owner}")));
+        }
     }
     match found.mode() & OTHER_WRITES != 0 && found.mode() & STICKY == 0 {
         true => Err(io::Error::other("others may change it, and it is not sticky")),

@@ -1,7 +1,5 @@
 use std::os::unix::fs::PermissionsExt;
 
-use nix::sys::stat::Mode;
-
 use super::*;
 
 /// Returns why a file or folder is refused.
@@ -25,7 +23,7 @@ fn only_regular_files_of_ours_are_read() {
     assert_eq!(read(&file).unwrap(), "text");
 
     // Opening a FIFO would wait for a writer.
-    nix::unistd::mkfifo(&path("fifo"), Mode::S_IRWXU).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(path("fifo")).status().unwrap().success());
     assert_eq!(refused(&path("fifo")), "not a regular file");
     std::os::unix::fs::symlink(path("good"), path("link")).unwrap();
     assert_eq!(refused(&path("link")), "a link, not a regular file");
@@ -51,6 +49,31 @@ fn only_folders_of_ours_are_used() {
         fs::set_permissions(path("new"), fs::Permissions::from_mode(0o700)).unwrap();
         std::os::unix::fs::chown(path("new"), Some(65_534), None).unwrap();
         assert_eq!(refused(&path("new")), "it belongs to user 65534, not to 0");
+    }
+}
+
+#[test]
+fn a_place_is_ours_or_roots_and_so_is_the_link_to_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    // Everybody may write to this device, which is not sticky either.
+    assert_eq!(check_place(Path::new("/dev/null")).unwrap_err().to_string(), "it is not a folder");
+    let refused = |name: &str| check_place(&path(name)).unwrap_err().to_string();
+    fs::create_dir(path("own")).unwrap();
+    std::os::unix::fs::symlink(path("own"), path("link")).unwrap();
+    check_place(&path("own")).unwrap();
+    check_place(&path("link")).unwrap();
+    fs::set_permissions(path("own"), fs::Permissions::from_mode(0o777)).unwrap();
+    assert_eq!(refused("link"), "others may change it, and it is not sticky");
+    fs::set_permissions(path("own"), fs::Permissions::from_mode(0o1777)).unwrap();
+    check_place(&path("link")).unwrap();
+    // Only root can give something to another user.
+    if geteuid().is_root() {
+        std::os::unix::fs::lchown(path("link"), Some(65_534), None).unwrap();
+        assert_eq!(refused("link"), "it belongs to user 65534");
+        check_place(&path("own")).unwrap();
+        std::os::unix::fs::chown(path("own"), Some(65_534), None).unwrap();
+        assert_eq!(refused("own"), "it belongs to user 65534");
     }
 }
 

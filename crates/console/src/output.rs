@@ -71,7 +71,7 @@ impl Failure {
 
 /// Returns the failure of a file that an option names, and that was written as it came.
 pub fn cut_off(option: &str, path: &Path, error: &io::Error) -> Failure {
-    let failure = Failure::unwritten(format!("{option} {}", path.display()), error);
+    let failure = Failure::unwritten(format!("{option} {}", regular::shown(path)), error);
     match path.is_file() {
         true => failure.with("what was written before can be read"),
         false => failure,

@@ -37,5 +37,6 @@ mod tests;
 pub use format::{Asked, Format, Question, Unit};
 pub use formats::{FORMATS, format, list, read};
 pub use merge::merged;
+pub use samples::both_ends;
 
 pub(crate) use format::{Found, document, text, time};

@@ -130,14 +130,18 @@ impl Labelled {
 pub(crate) fn label_of(name: &str) -> String {
     let printable: String = name.chars().filter(|c| !c.is_control()).collect();
     // Before it is cut: half of a URL is not recognised as one with a password.
-    let label = secrets::without_plain(&printable);
-    let length = label.chars().count();
-    if length <= LONGEST_LABEL {
-        return label;
+    both_ends(&secrets::without_plain(&printable), LONGEST_LABEL / 2, LONGEST_LABEL)
+}
+
+/// Returns a text of at most so many characters: of a longer one the first `begin`, and as many of its last ones as
+/// there is room for. Names of requests are told apart by either.
+pub fn both_ends(text: &str, begin: usize, room: usize) -> String {
+    let length = text.chars().count();
+    if length <= room {
+        return text.to_owned();
     }
-    let half = LONGEST_LABEL / 2;
-    let end = label.chars().skip(length - (LONGEST_LABEL - half - 1));
-    label.chars().take(half).chain(['…']).chain(end).collect()
+    let end = text.chars().skip(length - (room - begin - 1));
+    text.chars().take(begin).chain(['…']).chain(end).collect()
 }
 
 /// Returns figures by the labels of their names, as many as are told apart. Names with the same label are numbered:

@@ -18,6 +18,14 @@ mod failing;
 mod formats;
 mod labels;
 
+/// Returns a line of k6's `--out json` with these tags.
+fn k6_point(metric: &str, value: u32, tags: &str) -> String {
+    format!(
+        "{{\"metric\":\"{metric}\",\"type\":\"Point\",\"data\":{{\"time\":\"2026-11-24T10:12:00Z\",\"value\":{value},\
+         \"tags\":{{{tags}}}}}}}\n"
+    )
+}
+
 /// The samples with the names of their formats and what has to be said about them.
 fn samples() -> Vec<(&'static str, String, Asked)> {
     macro_rules! sample {

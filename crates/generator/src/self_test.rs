@@ -67,7 +67,10 @@ pub(crate) fn self_test(arguments: &Load) -> Result<Exit, Failure> {
     let found = found?;
     match known::remember(&found) {
         Some(Ok(path)) => {
-            test.print(&format!("saved the maximum for later loads: {}", path.display()))?;
+            test.print(&format!(
+                "saved the maximum for later loads: {}",
+                results::regular::shown(&path)
+            ))?;
         }
         Some(Err(error)) => {
             output::error(&format!("! the maximum is not saved for later loads: {error:#}"));

@@ -351,7 +351,8 @@ fn check_names(path: &Path, text: &str) -> anyhow::Result<()> {
         let values = fields.into_iter().flat_map(serde_json::Map::values);
         let texts = line.get("target").into_iter().chain(values).filter_map(|text| text.as_str());
         for text in texts {
-            secret::check_names(text).with_context(|| format!("{}:{number}", path.display()))?;
+            secret::check_names(text)
+                .with_context(|| format!("{}:{number}", regular::shown(path)))?;
         }
     }
     Ok(())

@@ -35,11 +35,10 @@ pub fn of(plan: &Plan, turns: &Turns<'_>, ending: &Ending) -> Answer {
         let search = found::of_strand(plan, turns, 0, ending, usual.as_ref());
         let slo = plan.resolved(0).slo_in_words();
         let reproducibility = reproduced(plan, &journal, std::slice::from_ref(&search));
-        let found = concluded(None, &reproducibility, &[])
-            .unwrap_or_else(|| found(&search, slo.as_deref(), &journal));
-        let is_some = search.maximum_throughput.is_some()
-            || search.capacity.is_some()
-            || found.starts_with("capacity ");
+        let found = found(&search, slo.as_deref(), &journal);
+        let is_some = found.is_some();
+        let found = concluded(None, &reproducibility, &[]).or(found);
+        let found = found.unwrap_or_else(|| without_throughput(&journal).to_owned());
         let verdict = with_targets(search.verdict, &reproducibility);
         let stopped_by = search.stopped_by.clone();
         let summary = match ending {
@@ -243,8 +242,8 @@ fn concluded(
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-/// Returns what one search found, or how the system took its only load.
-fn found(search: &Search, slo: Option<&str>, journal: &[Entry]) -> String {
+/// Returns what one search found, or how the system took its only load; `None` if nothing is known.
+fn found(search: &Search, slo: Option<&str>, journal: &[Entry]) -> Option<String> {
     let Search { maximum_throughput: maximum, capacity, .. } = search;
     let too_few = capacity.as_ref().and_then(|capacity| {
         let load = at_load::by_load(journal).into_iter().find(|load| load.has(capacity.trial))?;
@@ -252,18 +251,15 @@ fn found(search: &Search, slo: Option<&str>, journal: &[Entry]) -> String {
     });
     let but = too_few.map(|words| format!(", but {words}")).unwrap_or_default();
     if search.fixed {
-        return match maximum {
-            Some(maximum) => {
-                let objectives = match (capacity, slo) {
-                    (Some(capacity), _) => format!("; met {}{but}", capacity.slo),
-                    (None, Some(slo)) => format!("; missed {slo}"),
-                    (None, None) => String::new(),
-                };
-                let rate = maximum.arrivals().requests_in_words(maximum.rate_per_s);
-                format!("sustained {rate} of {} offered{objectives}", maximum.offered_in_words())
-            }
-            None => without_throughput(journal).to_owned(),
-        };
+        return maximum.as_ref().map(|maximum| {
+            let objectives = match (capacity, slo) {
+                (Some(capacity), _) => format!("; met {}{but}", capacity.slo),
+                (None, Some(slo)) => format!("; missed {slo}"),
+                (None, None) => String::new(),
+            };
+            let rate = maximum.arrivals().requests_in_words(maximum.rate_per_s);
+            format!("sustained {rate} of {} offered{objectives}", maximum.offered_in_words())
+        });
     }
     let maximum =
         maximum.as_ref().map(|found| format!("maximum throughput {}", found.rate_in_words()));
@@ -281,10 +277,7 @@ fn found(search: &Search, slo: Option<&str>, journal: &[Entry]) -> String {
         (None, None) => None,
     };
     let parts: Vec<String> = maximum.into_iter().chain(capacity).collect();
-    match parts.is_empty() {
-        true => without_throughput(journal).to_owned(),
-        false => parts.join("; "),
-    }
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 /// Returns why trials show no throughput yet, or none at all.

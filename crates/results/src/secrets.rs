@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::iter;
 
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD};
@@ -345,6 +346,19 @@ pub fn unknown_in(text: &str) -> Option<&str> {
     let names = text.split("${").skip(1).filter_map(|behind| Some(behind.split_once('}')?.0));
     let mut names = names.filter(|name| name.starts_with(begins) && name.chars().all(is_of_name));
     names.find(|name| !is_reference(name))
+}
+
+/// Returns another name as that of a variable of the environment: `X-Api-Key` as `X_API_KEY`.
+pub fn variable_of(name: &str) -> String {
+    let in_name = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+    name.chars().map(in_name).collect()
+}
+
+/// Returns a name, with a number behind it if it is taken: `TOKEN`, `TOKEN_2`.
+pub fn free_name(name: &str, is_free: impl Fn(&str) -> bool) -> String {
+    let numbered = (2..).map(|number: usize| format!("{name}_{number}"));
+    let mut names = iter::once(name.to_owned()).chain(numbered);
+    names.find(|name| is_free(name)).expect("there are numbers without end")
 }
 
 /// Returns the name of the reference that a text begins with.

@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use foreign::Asked;
+use foreign::{Asked, both_ends};
 use measure::estimate::{CONFIDENCE, Support, beyond, quantile_interval, support};
 use measure::quantity::{counted, grouped};
 use measure::{Nanos, Quantile};
@@ -233,14 +233,7 @@ const WIDTH_OF_LABEL: usize = 60;
 
 /// Returns labels as a table has them. Those that would look the same are numbered.
 fn shortened<'a>(labels: impl Iterator<Item = &'a String>) -> Vec<String> {
-    let cut = |label: &String, room: usize| -> String {
-        let length = label.chars().count();
-        if length <= room {
-            return label.clone();
-        }
-        let end = label.chars().skip(length - room / 2);
-        label.chars().take(room - room / 2 - 1).chain(['…']).chain(end).collect()
-    };
+    let cut = |label: &str, room: usize| both_ends(label, (room - 1) / 2, room);
     let mut shown: Vec<String> = Vec::new();
     for label in labels {
         let numbered = (2..).map(|number: usize| {

@@ -172,12 +172,7 @@ fn name_of(source: &Source, names: &mut BTreeMap<Source, String>) -> String {
     let base: String = of_name.collect();
     let begins = |name: &String| name.starts_with(|c: char| c.is_ascii_alphabetic());
     let base = Some(base).filter(begins).unwrap_or_else(|| "token".to_owned());
-    let all = (1..).map(|number| match number {
-        1 => base.clone(),
-        number => format!("{base}_{number}"),
-    });
-    let is_free = |name: &String| !names.values().any(|known| known == name);
-    let name = all.into_iter().find(is_free).expect("there are numbers without end");
+    let name = secrets::free_name(&base, |name| !names.values().any(|known| known == name));
     names.insert(source.clone(), name.clone());
     name
 }

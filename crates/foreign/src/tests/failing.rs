@@ -261,12 +261,7 @@ fn the_checks_of_a_script_of_k6_are_counted() {
         r#""checks": {"metrics": [{"name": "checks_failed", "values": {"matches": 7, "total": 9}}]"#,
     );
     assert_eq!(counts(&read_text(&newest).unwrap()), Some((7, 9)));
-    let point = |value: u32| {
-        format!(
-            "{{\"metric\":\"checks\",\"type\":\"Point\",\"data\":{{\"time\":\"2026-11-24T10:12:00Z\",\"value\":{value},\
-             \"tags\":{{\"check\":\"status is 200\"}}}}}}\n"
-        )
-    };
+    let point = |value: u32| k6_point("checks", value, r#""check":"status is 200""#);
     let lines =
         include_str!("samples/k6-lines.json").to_owned() + &point(0) + &point(1) + &point(0);
     let lines = read_text(&lines).unwrap();
@@ -276,12 +271,7 @@ fn the_checks_of_a_script_of_k6_are_counted() {
 
 #[test]
 fn a_call_that_failed_is_a_failure_in_every_protocol_and_without_a_column_for_it() {
-    let grpc = |status: &str| {
-        format!(
-            "{{\"metric\":\"grpc_req_duration\",\"type\":\"Point\",\"data\":{{\"time\":\"2026-11-24T10:12:00Z\",\
-             \"value\":2,\"tags\":{{\"status\":\"{status}\"}}}}}}\n"
-        )
-    };
+    let grpc = |status: &str| k6_point("grpc_req_duration", 2, &format!(r#""status":"{status}""#));
     let found = read_text(&(grpc("0") + &grpc("14"))).unwrap();
     assert_eq!((found.facts.requests, found.facts.failed), (Some(2), Some(1)));
     let fortio = |codes: &str| {

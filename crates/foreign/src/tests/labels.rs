@@ -47,12 +47,7 @@ fn requests_are_told_apart_by_their_labels() {
 
 #[test]
 fn a_request_of_k6_is_called_after_its_group_or_its_name() {
-    let line = |tags: &str| {
-        format!(
-            "{{\"metric\":\"http_req_duration\",\"type\":\"Point\",\"data\":{{\"time\":\"2026-11-24T10:12:00Z\",\
-             \"value\":2,\"tags\":{{\"status\":\"200\",{tags}}}}}}}\n"
-        )
-    };
+    let line = |tags: &str| k6_point("http_req_duration", 2, &format!(r#""status":"200",{tags}"#));
     let lines = [
         line(r#""group":"::checkout::pay","name":"http://127.0.0.1/pay""#),
         line(r#""group":"","name":"items""#),
@@ -130,10 +125,7 @@ fn the_secrets_of_a_url_are_in_no_label() {
         "{{\"code\":200,\"timestamp\":\"2026-11-24T10:12:00Z\",\"latency\":5,\"bytes_out\":0,\"method\":\"GET\",\
          \"url\":\"{url}\"}}\n"
     );
-    let k6 = format!(
-        "{{\"metric\":\"http_req_duration\",\"type\":\"Point\",\"data\":{{\"time\":\"2026-11-24T10:12:00Z\",\"value\":2,\
-         \"tags\":{{\"status\":\"200\",\"name\":\"{url}\"}}}}}}\n"
-    );
+    let k6 = k6_point("http_req_duration", 2, &format!(r#""status":"200","name":"{url}""#));
     let summary = format!(
         "{{\"metrics\":{{\"http_req_duration\":{{\"med\":2}},\"http_req_duration{{name:{url}}}\":{{\"med\":2}},\
          \"http_req_duration{{name:{url}1}}\":{{\"med\":3}}}}}}"

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use results::secrets::ENV;
+use results::secrets::{ENV, free_name, variable_of};
 
 /// The secrets that left a question.
 #[derive(Default)]
@@ -21,18 +21,10 @@ impl Kept {
     /// Keeps a secret; returns the reference to put in its place. A variable has one value, and is the value of one
     /// part, also in the files.
     pub(super) fn keep(&mut self, prefix: &str, of: &str, value: &str) -> String {
-        let in_name =
-            |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
-        let base: String = prefix.chars().map(in_name).collect();
-        let names = (1..).map(|number| match number {
-            1 => base.clone(),
-            number => format!("{base}_{number}"),
-        });
-        let is_free = |name: &String| {
+        let name = free_name(&variable_of(prefix), |name| {
             self.values.get(name).is_none_or(|(_, kept)| kept == value)
                 && self.of_files.get(name).is_none_or(|other| other.eq_ignore_ascii_case(of))
-        };
-        let name = names.into_iter().find(is_free).expect("there are numbers without end");
+        });
         self.values.insert(name.clone(), (of.to_owned(), value.to_owned()));
         format!("${{{ENV}{name}}}")
     }

@@ -79,13 +79,13 @@ fn check(logs: &Path, folder: &Path) -> Result<(), String> {
             false => Some("it is not a folder".to_owned()),
         };
         if let Some(why) = why {
-            return Err(format!("{} cannot be used: {why}", place.display()));
+            return Err(format!("{} cannot be used: {why}", regular::shown(place)));
         }
     }
     let latest = folder.join(LATEST);
     match fs::symlink_metadata(&latest) {
         Ok(found) if !found.is_symlink() => {
-            Err(format!("{} is not a link, which the newest log replaces", latest.display()))
+            Err(format!("{} is not a link, which the newest log replaces", regular::shown(&latest)))
         }
         _ => Ok(()),
     }

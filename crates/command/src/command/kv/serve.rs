@@ -203,7 +203,7 @@ pub(crate) fn serve(arguments: &Serve) -> Result<Exit, Failure> {
     if !server.end() || has_failed {
         return Err(Failure::no_answer(format!(
             "a shard of the server has ended: this is a fault of benchwright; report it with {}",
-            journal.path().display()
+            results::regular::shown(journal.path())
         )));
     }
     journal.info("server", &format!("Statistics: {statistics}"));

@@ -75,7 +75,7 @@ pub(super) fn convert(arguments: &Convert) -> Result<Exit, Failure> {
     if keys.found() == 0 {
         return Err(Failure::question(format!(
             "{} has no key: {skipped}{too_large}\n  name a file with lines of `benchwright ycsb load basic` or `run basic`",
-            input.display()
+            results::regular::shown(input)
         )));
     }
     output::result(&format!("{} keys, {skipped}{too_large}\n", counted(keys.found())))?;
@@ -94,7 +94,8 @@ impl Output<'_> {
         if keys.is_empty() {
             return Ok(());
         }
-        let unwritten = |error: io::Error| Failure::unwritten(path.display(), &error);
+        let unwritten =
+            |error: io::Error| Failure::unwritten(results::regular::shown(path), &error);
         let file = match file {
             Some(file) => file,
             none => {
@@ -107,6 +108,6 @@ impl Output<'_> {
 
     fn end(&mut self) -> Result<(), Failure> {
         let ended = self.file.as_mut().map_or(Ok(()), Write::flush);
-        ended.map_err(|error| Failure::unwritten(self.path.display(), &error))
+        ended.map_err(|error| Failure::unwritten(results::regular::shown(self.path), &error))
     }
 }

@@ -1,11 +1,10 @@
 //! Requests that a file has one by one.
 
 use std::collections::BTreeMap;
-use std::iter;
 
 use measure::{Histogram, Nanos};
 use results::foreign::{Code, Distribution, Facts, Limit, OfLabel};
-use results::{Times, secrets};
+use results::{Times, names, secrets};
 
 /// The most statuses that are told apart.
 const MOST_STATUSES: usize = 50;
@@ -152,10 +151,9 @@ pub(crate) fn labelled(
     let mut labels: BTreeMap<String, OfLabel> = BTreeMap::new();
     for (name, of) in named.take(MOST_LABELS) {
         let label = label_of(&name);
-        let numbered = (2..).map(|number: usize| format!("{label} ({number})"));
-        let mut free = iter::once(label.clone()).chain(numbered);
-        let free = free.find(|label| !labels.contains_key(label));
-        labels.insert(free.expect("there is always a next number"), of);
+        let numbered = |number| format!("{label} ({number})");
+        let free = names::free(label.clone(), numbered, |label| !labels.contains_key(label));
+        labels.insert(free, of);
     }
     labels
 }

@@ -19,7 +19,7 @@ use measure::{Instant, Nanos, Offset};
 use results::frames::Frames;
 use results::merge::merge;
 use results::said::Said;
-use results::{Load, Tick};
+use results::{Load, Tick, names};
 use serde_json::Value;
 
 use crate::api::{self, Api, Attached, LAST_LINES};
@@ -563,10 +563,8 @@ fn with_files(
         let place = placed.entry(path.clone()).or_insert_with(|| {
             // Files of two folders may have one name.
             let name = key_of(path);
-            let is_free = |name: &String| used.iter().all(|(other, _)| other != name);
-            let numbered = (2..).map(|number| format!("{number}-{name}"));
-            let name = std::iter::once(name.clone()).chain(numbered).find(is_free);
-            let name = name.expect("some number is free");
+            let is_free = |name: &str| used.iter().all(|(other, _)| other != name);
+            let name = names::free(name.clone(), |number| format!("{number}-{name}"), is_free);
             let place = Path::new(objects::LOAD_FOLDER).join(&name);
             used.push((name, content.clone()));
             place

@@ -30,6 +30,7 @@ pub mod load;
 pub mod manifest;
 pub mod merge;
 pub mod metric;
+pub mod names;
 pub mod notes;
 pub mod printed;
 pub mod regular;

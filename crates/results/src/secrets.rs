@@ -5,12 +5,13 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::iter;
 
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD};
 use base64::{Engine, alphabet};
 use wire::url::ends_url;
+
+use crate::names;
 
 #[cfg(test)]
 mod tests;
@@ -356,9 +357,7 @@ pub fn variable_of(name: &str) -> String {
 
 /// Returns a name, with a number behind it if it is taken: `TOKEN`, `TOKEN_2`.
 pub fn free_name(name: &str, is_free: impl Fn(&str) -> bool) -> String {
-    let numbered = (2..).map(|number: usize| format!("{name}_{number}"));
-    let mut names = iter::once(name.to_owned()).chain(numbered);
-    names.find(|name| is_free(name)).expect("there are numbers without end")
+    names::free(name.to_owned(), |number| format!("{name}_{number}"), is_free)
 }
 
 /// Returns the name of the reference that a text begins with.

@@ -5,7 +5,6 @@ use std::fmt::Write;
 use std::fs::{self, Metadata};
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, BufReader, Read};
-use std::iter;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +15,7 @@ use measure::quantity::{counted, grouped};
 use measure::{Nanos, Quantile};
 use results::foreign::{Checks, Code, Distribution, Facts, Limit, Loop};
 use results::printed::Since;
-use results::{Foreign, regular};
+use results::{Foreign, names, regular};
 
 use console::output::Failure;
 
@@ -236,13 +235,13 @@ fn shortened<'a>(labels: impl Iterator<Item = &'a String>) -> Vec<String> {
     let cut = |label: &str, room: usize| both_ends(label, (room - 1) / 2, room);
     let mut shown: Vec<String> = Vec::new();
     for label in labels {
-        let numbered = (2..).map(|number: usize| {
+        let numbered = |number| {
             let number = format!(" ({number})");
             cut(label, WIDTH_OF_LABEL - number.len()) + &number
-        });
-        let mut free = iter::once(cut(label, WIDTH_OF_LABEL)).chain(numbered);
-        let free = free.find(|text| !shown.contains(text));
-        shown.push(free.expect("there is always a next number"));
+        };
+        let is_free = |text: &str| !shown.iter().any(|other| other == text);
+        let free = names::free(cut(label, WIDTH_OF_LABEL), numbered, is_free);
+        shown.push(free);
     }
     shown
 }

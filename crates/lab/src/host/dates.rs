@@ -1,8 +1,9 @@
 //! Dates, and folder names with a date.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use measure::Civil;
+use results::names;
 
 use super::unix_seconds;
 
@@ -12,12 +13,8 @@ mod tests;
 /// Returns `results/<name>-2026-11-21-0942`, in universal time; with a number added if it exists.
 pub(crate) fn default_folder(name: &str) -> PathBuf {
     let base = format!("results/{name}-{}", date(unix_seconds()));
-    let numbered = (2..).map(|n| format!("{base}-{n}"));
-    std::iter::once(base.clone())
-        .chain(numbered)
-        .map(PathBuf::from)
-        .find(|path| !path.exists())
-        .expect("some number is free")
+    let is_free = |name: &str| !Path::new(name).exists();
+    names::free(base.clone(), |number| format!("{base}-{number}"), is_free).into()
 }
 
 /// Returns a date and time of day for people, in universal time: `2026-11-21 09:42`

@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::{self, PipeReader, Read};
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use measure::{Nanos, Random};
@@ -68,12 +68,15 @@ enum Fault {
     ResultsRemoved,
     TemporaryRemoved,
     ClosedOutput,
+    ClosedErrors,
+    /// It starts with this one of its standard streams closed: a redirection of the shell.
+    Without(&'static str),
     SmallFiles,
     FewFiles,
 }
 
 impl Fault {
-    const ALL: [Fault; 15] = [
+    const ALL: [Fault; 19] = [
         Fault::Signal("KILL"),
         Fault::Signal("INT"),
         Fault::Signal("TERM"),
@@ -87,6 +90,10 @@ impl Fault {
         Fault::ResultsRemoved,
         Fault::TemporaryRemoved,
         Fault::ClosedOutput,
+        Fault::ClosedErrors,
+        Fault::Without("<&-"),
+        Fault::Without(">&-"),
+        Fault::Without("2>&-"),
         Fault::SmallFiles,
         Fault::FewFiles,
     ];
@@ -102,6 +109,8 @@ impl Fault {
             Fault::ResultsRemoved => "the results are removed".to_owned(),
             Fault::TemporaryRemoved => "the temporary folders are removed".to_owned(),
             Fault::ClosedOutput => "nobody reads its output any more".to_owned(),
+            Fault::ClosedErrors => "nobody reads its standard error any more".to_owned(),
+            Fault::Without(closed) => format!("started with {closed}"),
             Fault::SmallFiles => "files of 16 KiB at most".to_owned(),
             Fault::FewFiles => "eight open files at most".to_owned(),
         }
@@ -110,6 +119,14 @@ impl Fault {
     /// Returns true if the run has to end soon.
     fn ends(self) -> bool {
         matches!(self, Fault::Signal(_))
+    }
+
+    /// Returns the redirection with which the run starts.
+    fn closed(self) -> Option<&'static str> {
+        match self {
+            Fault::Without(closed) => Some(closed),
+            _ => None,
+        }
     }
 }
 
@@ -204,16 +221,31 @@ impl Folders {
         self.disk().join("results")
     }
 
-    /// Starts benchwright; returns its process and its output.
-    fn start(&self, words: &[PathBuf]) -> Result<(Process, PipeReader), String> {
+    /// Starts benchwright, with a stream closed by this redirection if there is one; returns its process and the
+    /// readers of its output and of its errors.
+    fn start(
+        &self,
+        words: &[PathBuf],
+        closed: Option<&str>,
+    ) -> Result<(Process, [PipeReader; 2]), String> {
         let failed = |error: io::Error| format!("making a pipe: {error}");
-        let (output, input) = io::pipe().map_err(failed)?;
-        let mut command = Command::new(&self.benchwright);
+        let (output, stdout) = io::pipe().map_err(failed)?;
+        let (errors, stderr) = io::pipe().map_err(failed)?;
+        let mut command = without(closed, &self.benchwright);
         command.args(words).current_dir(self.folder.path()).env("TMPDIR", self.temporary());
         command.env("BENCHWRIGHT_RUNTIME", self.temporary().join(left::RUNTIME));
-        command.stdin(Stdio::null()).stdout(input.try_clone().map_err(failed)?).stderr(input);
-        Ok((Process::start(&mut command)?, output))
+        command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
+        Ok((Process::start(&mut command)?, [output, errors]))
     }
+}
+
+/// Returns the command of a program that starts with a stream closed by this redirection. The shell becomes the
+/// program, so its number is that of the program.
+fn without(closed: Option<&str>, program: &Path) -> Command {
+    let Some(closed) = closed else { return Command::new(program) };
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("exec \"$0\" \"$@\" {closed}")).arg(program);
+    command
 }
 
 impl Drop for Folders {
@@ -239,23 +271,24 @@ fn suffer(
     // The first time there is nothing to remove.
     let _ = fs::remove_dir_all(place.results());
     let words = ["run".into(), place.spec(), "--out".into(), place.results()];
-    let (mut runner, output) = place.start(&words)?;
+    let (mut runner, [output, errors]) = place.start(&words, fault.closed())?;
     machine::sleep(moment);
     let was_over = matches!(runner.0.try_wait(), Ok(Some(_)));
     let pid = runner.0.id();
     let mut wrong = Vec::new();
+    let at_fault = journal::read(&place.results());
     let removes = happen(place, fault, &mut runner.0, random);
-    let output = if fault == Fault::ClosedOutput {
-        drop(output);
-        None
-    } else {
-        Some(output)
-    };
+    let output = Some(output).filter(|_| fault != Fault::ClosedOutput);
+    let errors =
+        Some(errors).filter(|_| ![Fault::ClosedOutput, Fault::ClosedErrors].contains(&fault));
     let longest = if fault.ends() { LONGEST_END } else { LONGEST_RUN };
     let ended = end(&mut runner.0, longest);
     let _ = fs::remove_file(place.disk().join("filler"));
-    let said = output.map(text).unwrap_or_default();
+    let said: String = [output, errors].into_iter().flatten().map(text).collect();
     let before = journal::read(&place.results());
+    if fault != Fault::ResultsRemoved {
+        wrong.extend(journal::changed(&at_fault, &before, "at the fault"));
+    }
     match ended {
         None => wrong.push(format!("it did not end within {longest}")),
         Some(status) => {
@@ -267,8 +300,9 @@ fn suffer(
         }
     }
     drop(runner);
-    let trials = journal::count(&before);
-    let mut words = format!("{}, {trials} trials", ended.map_or("no end".to_owned(), written));
+    let [trials, earlier] = [&before, &at_fault].map(|read| journal::count(read));
+    let ending = ended.map_or("no end".to_owned(), written);
+    let mut words = format!("{earlier} trials, then {ending}, {trials} trials");
     if was_over {
         words += " (it was over)";
     }
@@ -292,11 +326,11 @@ fn continued(
     first: u32,
     wrong: &mut Vec<String>,
 ) -> Result<(String, Vec<u32>), String> {
-    let (mut runner, output) = place.start(&["resume".into(), place.results()])?;
+    let (mut runner, output) = place.start(&["resume".into(), place.results()], None)?;
     let pids = vec![first, runner.0.id()];
     let ended = end(&mut runner.0, LONGEST_RUN);
     drop(runner);
-    let said = text(output);
+    let said = output.map(text).concat();
     match ended {
         Some(status) if matches!(status.code(), Some(0 | 3)) => {}
         Some(status) => wrong.push(format!("the continued run: {}: {said}", written(status))),
@@ -307,11 +341,11 @@ fn continued(
 
 /// Removes what a run left that cannot be continued.
 fn cleaned(place: &Folders, first: u32) -> Result<Vec<u32>, String> {
-    let (mut cleaning, output) = place.start(&["clean".into()])?;
+    let (mut cleaning, output) = place.start(&["clean".into()], None)?;
     let pid = cleaning.0.id();
     match end(&mut cleaning.0, LONGEST_RUN).and_then(|status| status.code()) {
         Some(0) => Ok(vec![first, pid]),
-        code => Err(format!("`clean` ended with {code:?}: {}", text(output))),
+        code => Err(format!("`clean` ended with {code:?}: {}", output.map(text).concat())),
     }
 }
 
@@ -342,7 +376,8 @@ fn happen(place: &Folders, fault: Fault, runner: &mut Child, random: &mut Random
                 }
             }
         }
-        Fault::ClosedOutput => {}
+        // The readers are the caller's, and a stream that was closed at the start stays so.
+        Fault::ClosedOutput | Fault::ClosedErrors | Fault::Without(_) => {}
         Fault::SmallFiles => limit(pid, "--fsize=16384"),
         Fault::FewFiles => limit(pid, "--nofile=8:8"),
     }

@@ -22,6 +22,11 @@ pub(crate) fn continued(results: &Path, before: &[u8]) -> (usize, Vec<String>) {
     (count(&after), faults)
 }
 
+/// Returns what is wrong if a journal lacks what was in it at an earlier moment.
+pub(crate) fn changed(earlier: &[u8], later: &[u8], moment: &str) -> Option<String> {
+    (!later.starts_with(earlier)).then(|| format!("the journal does not begin as it was {moment}"))
+}
+
 /// Empty if there is none yet.
 fn whole(results: &Path) -> Vec<u8> {
     fs::read(results.join("journal.jsonl")).unwrap_or_default()
@@ -41,10 +46,7 @@ pub(crate) fn count(journal: &[u8]) -> usize {
 
 /// Returns the entries that were lost, changed or repeated.
 fn faults(before: &[u8], after: &[u8]) -> Vec<String> {
-    let mut faults = Vec::new();
-    if !after.starts_with(before) {
-        faults.push("the journal does not begin as it was when the runner was killed".to_owned());
-    }
+    let mut faults = Vec::from_iter(changed(before, after, "before the run was continued"));
     if complete(after) != after {
         faults.push("the journal's last line is incomplete".to_owned());
     }

@@ -2,11 +2,11 @@
 
 #![forbid(unsafe_code)]
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use apps::Application;
-use apps::kit::exit::Exit;
+use apps::kit::exit::{Code, Exit};
+use apps::kit::terminal;
 use clap::Parser;
 
 /// A cheaper allocator than the system's: messages are many small allocations.
@@ -25,11 +25,23 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    match Cli::parse().application.run() {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // It quotes arguments, which others may have named.
+        Err(error) if error.use_stderr() => {
+            terminal::note(error.render().to_string().trim_end());
+            return ExitCode::from(Code::Question as u8);
+        }
+        // Help and version. A closed pipe is not an error.
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::SUCCESS;
+        }
+    };
+    match cli.application.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Standard error may be closed; then the error cannot be reported.
-            let _ = writeln!(std::io::stderr(), "error: {error:#}");
+            terminal::note(&format!("error: {error:#}"));
             ExitCode::from(Exit::code_of(&error))
         }
     }

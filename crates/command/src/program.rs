@@ -113,12 +113,16 @@ fn refuse(error: &clap::Error) -> ExitCode {
             output::error(cli::FIRST_STEPS);
             ExitCode::from(Exit::Question as u8)
         }
-        // clap prints to stdout only what was asked for: help and version.
+        // It quotes arguments, which others may have named.
+        _ if error.use_stderr() => {
+            output::error(error.render().to_string().trim_end());
+            ExitCode::from(Exit::Question as u8)
+        }
+        // Help and version.
         _ => {
-            let code = if error.use_stderr() { Exit::Question } else { Exit::Answered };
             // A closed pipe is not an error.
             let _ = error.print();
-            ExitCode::from(code as u8)
+            ExitCode::from(Exit::Answered as u8)
         }
     }
 }

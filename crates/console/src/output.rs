@@ -3,6 +3,7 @@
 //! Texts may hold what a service, a script or somebody's results say. A terminal obeys control characters,
 //! so none is printed as such.
 
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -179,10 +180,23 @@ fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(harmless)
 }
 
+/// Returns what a panic says, as the usual hook prints it: its message may quote what others say.
+fn panicked(panic: &std::panic::PanicHookInfo<'_>) -> String {
+    let thread = std::thread::current();
+    let name = thread.name().unwrap_or("<unnamed>");
+    let place = panic.location().map_or(String::new(), |place| format!(" at {place}"));
+    let text = panic.payload_as_str().unwrap_or("a value that is not a text");
+    let trace = Backtrace::capture();
+    let trace = match trace.status() {
+        BacktraceStatus::Captured => format!("\n{trace}"),
+        _ => String::new(),
+    };
+    format!("thread '{name}' panicked{place}:\n{text}{trace}")
+}
+
 /// Explains what a panic means to the user. Other threads, and what the caller holds, still end in order.
 pub fn explain_panics() {
-    let usual = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
+    std::panic::set_hook(Box::new(|panic| {
         let text = panic.payload_as_str().unwrap_or_default();
         if text.starts_with("failed to spawn thread") {
             error(
@@ -190,7 +204,7 @@ pub fn explain_panics() {
                  or `pids.max` of the control group)",
             );
         } else {
-            usual(panic);
+            error(&panicked(panic));
             error("error: this is a fault of benchwright; please report it with the lines above");
         }
     }));

@@ -102,6 +102,10 @@ struct Posted {
 }
 
 impl Posted {
+    fn is_empty(&self) -> bool {
+        self.text.as_deref().unwrap_or_default().is_empty() && self.params.is_empty()
+    }
+
     /// Returns the body as a text; `None` if the file does not have it so.
     fn text(&self) -> Option<String> {
         let is_form = self.mime_type.starts_with("application/x-www-form-urlencoded");
@@ -323,7 +327,9 @@ impl<'a> Reading<'a> {
         }
         let target = target::without_secrets(&target::plain(&whole), &mut self.references)?;
         let mut guesses = Vec::new();
-        let body = match &asked.post_data {
+        // Firefox writes an empty one for every GET.
+        let posted = asked.post_data.as_ref();
+        let body = match posted.filter(|posted| !reads(&method) || !posted.is_empty()) {
             None => None,
             Some(posted) => {
                 let text = posted.text();

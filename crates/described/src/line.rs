@@ -37,12 +37,23 @@ const TIMES: [&str; 9] = [
 /// Reads a line; `None` if it is not one of a request.
 pub(crate) fn parse(line: &str) -> Option<Entry> {
     match line.trim_start().starts_with('{') {
-        true => match serde_json::from_str(line).ok()? {
-            Value::Object(fields) => of_json(&fields),
-            _ => None,
-        },
-        false => of_text(line),
+        true => of_json(&serde_json::from_str(line).ok()?),
+        false => of_text(line).or_else(|| of_console(line)),
     }
+}
+
+/// Reads `2026/11/24 10:00:05.123 INFO http.log.access handled request {…}`, as Caddy prints it for people with tabs,
+/// and `caddy | {…}`, as Docker prints the lines of a container. Objects in other texts are examples.
+fn of_console(line: &str) -> Option<Entry> {
+    let (before, object) = line.split_at(line.find('{')?);
+    (before.ends_with('\t') || before.trim_end().ends_with('|')).then_some(())?;
+    let mut entry = of_json(&serde_json::from_str(object).ok()?)?;
+    if entry.second.is_none() {
+        // It has no zone: only the distances of such times count.
+        let date = before.get(..19).map(|date| format!("{}Z", date.replace('/', "-")));
+        entry.second = date.and_then(|date| civil::seconds(&date)).map(|second| second as i64);
+    }
+    Some(entry)
 }
 
 /// Reads `host - user [date] "GET /path HTTP/1.1" 200 …`, whatever stands before the date and behind the status.

@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-use script::Watch;
+use script::{Program, Watch};
 
 use console::output::{self, Exit};
 
@@ -16,6 +16,16 @@ const GRACE: Duration = Duration::from_millis(1_500);
 /// The interval at which an interruption is looked for.
 const POLL: Duration = Duration::from_millis(100);
 
+/// The time in which the script runs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum When {
+    /// It is only loaded: nothing has been sent.
+    Before,
+    During,
+    /// It gets the result, which is printed.
+    After,
+}
+
 /// Ends the process if a script does not return from a call within its bound, or is still running some time
 /// after an interruption, until this value is dropped.
 pub(crate) struct Guard {
@@ -23,8 +33,8 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Begins to watch the callbacks, if there are any during this time.
-    pub(crate) fn begin(interrupted: &Arc<AtomicBool>, mut watch: Option<Watch>) -> Guard {
+    /// Begins to watch the calls.
+    pub(crate) fn begin(interrupted: &Arc<AtomicBool>, mut watch: Watch, when: When) -> Guard {
         let (running, ended) = mpsc::channel();
         let interrupted = Arc::clone(interrupted);
         thread::spawn(move || {
@@ -33,9 +43,14 @@ impl Guard {
                 if interrupted.load(Ordering::Relaxed) {
                     left = left.saturating_sub(POLL);
                 }
-                if let Some(stuck) = watch.as_mut().and_then(|watch| watch.look(POLL)) {
-                    output::error(&format!("error: {stuck}, so there is no result"));
-                    process::exit(Exit::NoAnswer as i32);
+                if let Some(stuck) = watch.look(POLL) {
+                    let (so, exit) = match when {
+                        When::Before => ("", Exit::Question),
+                        When::During => (", so there is no result", Exit::NoAnswer),
+                        When::After => ("", Exit::NoAnswer),
+                    };
+                    output::error(&format!("error: {stuck}{so}"));
+                    process::exit(exit as i32);
                 }
                 if left.is_zero() {
                     output::error("interrupted: the script did not return, so there is no result");
@@ -44,5 +59,10 @@ impl Guard {
             }
         });
         Guard { _running: running }
+    }
+
+    /// Begins to watch a script while it is loaded: signals still end the process at once.
+    pub(crate) fn before(program: &Program) -> Guard {
+        Guard::begin(&Arc::default(), Watch::before(program), When::Before)
     }
 }

@@ -13,7 +13,6 @@ use anyhow::Context as _;
 use console::files;
 use console::output::{self, Exit, Failure};
 use load::Driver;
-use load::driver::resp::{HAS_NO_PASSWORD, IS_FULL, WANTS_PASSWORD};
 use load::measurement::{Failure as NotMeasured, Plan};
 use load::pacing::{Offered, Pacing};
 use load::shard::Unopened;
@@ -26,7 +25,7 @@ use script::{Compatibility, ScriptSet};
 use self::plan::{plan, share};
 use crate::document::{self, Context};
 use crate::events::{self, EventOptions, Gathered, Noting, Receiving};
-use crate::guard::Guard;
+use crate::guard::{Guard, When};
 use crate::live::{self, Watching};
 use crate::options::{Load, Start, header_field};
 use crate::outputs::Outputs;
@@ -35,7 +34,7 @@ use crate::target::{self, Finding, Target};
 use crate::tls::Securing;
 use crate::verdict::exit;
 use crate::workload::{Requested, Staffed, Workload};
-use crate::ycsb::unusable::{Words, unprepared};
+use crate::ycsb::unusable::{Words, unprepared, unprepared_redis};
 use crate::{known, ports, secret, start, text};
 
 /// The words of a load for what helps against a key-value store that refuses it.
@@ -149,7 +148,8 @@ impl Prepared<'_> {
             labels: &labels,
             interrupted: &stop,
         };
-        let guard = script_set.as_ref().map(|set| Guard::begin(&stop, Some(set.watch())));
+        let begin = |set: &ScriptSet| Guard::begin(&stop, set.watch(), When::During);
+        let guard = script_set.as_ref().map(begin);
         let measured = live::watch(watching, &plan, |live| match arguments.start {
             Start::Now => load::measure(&plan, drivers, watchers, Some(live), &stop),
             Start::Stdin => {
@@ -199,7 +199,7 @@ impl Prepared<'_> {
         }
         outputs.write(&document, &measurement).and(unnoted)?;
         if let Some(script_set) = script_set {
-            let _guard = Guard::begin(&stop, None);
+            let _guard = Guard::begin(&stop, script_set.watch(), When::After);
             done::run(&script_set, &measurement).map_err(Failure::no_answer)?;
         }
         drop(measured.drivers);
@@ -320,17 +320,10 @@ fn explain(failure: &NotMeasured, targets: &[Target], stop: &AtomicBool) -> Fail
                 Some(Unopened::By(Closed::Reset | Closed::ByPeer | Closed::WhileWriting)) => {
                     "it closes connections at once"
                 }
-                Some(Unopened::Unprepared(WANTS_PASSWORD)) => {
-                    "it wants a password; write redis://:PASSWORD@HOST"
-                }
-                Some(Unopened::Unprepared(IS_FULL)) => {
-                    "it has as many clients as it may have; use fewer --connections, or raise its maxclients"
-                }
-                Some(Unopened::Unprepared(HAS_NO_PASSWORD)) => {
-                    "it has no password; leave it out of the URL"
-                }
                 Some(Unopened::Unprepared(why)) => {
-                    &unprepared(why, &OF_A_STORE).unwrap_or_else(|| (*why).to_owned())
+                    let of_redis = unprepared_redis(why, "redis://:PASSWORD@HOST", "--connections");
+                    let known = of_redis.or_else(|| unprepared(why, &OF_A_STORE));
+                    &known.unwrap_or_else(|| (*why).to_owned())
                 }
                 None => "no answer in time (--connect-timeout)",
             };

@@ -54,6 +54,8 @@ pub struct Load {
     pub(crate) dry_run: bool,
     /// The URL to load; several URLs, 256 at most, share the rate in turn
     ///
+    /// Each has its own distributions, which take 4 MB of memory for each thread, and a load has 1024 of them at most.
+    ///
     /// With --ycsb, a store: redis://HOST:PORT or kv://HOST:PORT,HOST:PORT,…
     #[arg(value_name = "URL", required_unless_present = "self_test")]
     pub(crate) urls: Vec<String>,

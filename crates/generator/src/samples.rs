@@ -6,11 +6,14 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread::JoinHandle;
 
 use anyhow::Context;
-use load::Label;
 use load::observe::{Completion, Observer};
+use load::{Label, cell};
 use measure::Instant;
 
 use console::output::{self, Destination, Failure};
+
+#[cfg(test)]
+mod tests;
 
 const HEADER: &str =
     "intended_ns,sent_ns,first_byte_ns,done_ns,outcome,status,bytes,label,connection,shard\n";
@@ -87,9 +90,7 @@ fn write_row(
         Label::NONE => "",
         Label(index) => labels.get(usize::from(index)).map_or("", String::as_str),
     };
-    // A spreadsheet takes a cell that begins with one of these for a formula.
-    let is_formula = label.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    let label = format!("{}{label}", if is_formula { "'" } else { "" });
+    let label = format!("{}{label}", cell::guard(label));
     let quoted = match label.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", label.replace('"', "\"\"")),
         false => label,

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use load::pacing::{Offered, Pacing, Sharing};
+use measure::bounds::OTHERS_UNNOTICED;
 use measure::pace::{Distribution, Shape, Think};
 use measure::quantity::grouped;
 use measure::{Nanos, Quantile, Rate};
@@ -39,8 +40,6 @@ const ATTEMPTS_OF_A_FLOOR: u32 = 4;
 /// The most measurements of a floor: a refused one is repeated, since it does not count as an
 /// attempt.
 const MOST_FLOORS: u32 = 3;
-/// The most run-queue wait in a valid maximum: a closed loop slows down if others use its core.
-const MOST_RUN_QUEUE_WAIT: f64 = 0.02;
 /// The number of clock readings that the time of one is averaged over.
 const READINGS: u32 = 200_000;
 
@@ -244,7 +243,8 @@ impl Test<'_> {
             completed_per_s: ran.total.completed_inside as f64 / seconds,
             connections: MANY_CONNECTIONS as u64,
             busy_share: ran.measurement.machine.busy_share,
-            valid: ran.judgement.is_valid() && waited <= MOST_RUN_QUEUE_WAIT,
+            // A closed loop slows down if others use its core.
+            valid: ran.judgement.is_valid() && waited <= OTHERS_UNNOTICED,
         };
         let rate = grouped(found.completed_per_s);
         let busy = 100.0 * found.busy_share;

@@ -68,8 +68,11 @@ impl Target {
     }
 }
 
-/// The most targets of a load. Each has ten histograms on each shard.
+/// The most targets of a load, and the most that all its shards have together: each has ten histograms on each shard.
 const MOST_TARGETS: usize = 256;
+const MOST_OF_SHARDS: usize = 1024;
+/// The megabytes of these histograms, with their share in those of the whole load.
+const MEGABYTES: usize = 4;
 
 /// Reads the URLs and looks their names up, once.
 pub(crate) fn resolve(
@@ -80,8 +83,8 @@ pub(crate) fn resolve(
     let (given, of) = (finding.addresses.len(), urls.len());
     ensure!(
         of <= MOST_TARGETS,
-        "{of} URLs: a load has {MOST_TARGETS} at most, as each has its own distributions (3 MB for each core \
-         that makes load); start several loads, and combine their documents by `benchwright merge`"
+        "{of} URLs: a load has {MOST_TARGETS} at most, as each has its own distributions ({MEGABYTES} MB for each \
+         thread that makes load); start several loads, and combine their documents by `benchwright merge`"
     );
     ensure!(
         given == 1 || given == of,
@@ -105,6 +108,19 @@ pub(crate) fn resolve(
             Ok(Target { endpoints: endpoints(&addresses, finding.sources)?, ..target })
         })
         .collect()
+}
+
+/// Fails if the distributions of so many targets on so many shards need too much memory.
+pub(crate) fn check_memory(targets: usize, shards: usize) -> Result<(), String> {
+    if targets * shards <= MOST_OF_SHARDS {
+        return Ok(());
+    }
+    Err(format!(
+        "{targets} URLs on {shards} threads: each URL has its own distributions, {MEGABYTES} MB for each thread, and \
+         a load has {MOST_OF_SHARDS} of them at most\n  use --shards {}, or start several loads and combine their \
+         documents by `benchwright merge`",
+        MOST_OF_SHARDS / targets
+    ))
 }
 
 /// Finds the endpoints of a host.

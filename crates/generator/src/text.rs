@@ -504,7 +504,7 @@ fn cut(text: &str, most: usize) -> String {
 
 /// Names the first quantile that has too few requests beyond it, and the time to get enough.
 fn support(load: &Load) -> String {
-    let Some(times) = &load.total.response_time else { return "Nothing was answered.".to_owned() };
+    let Some(times) = &load.total.response_time else { return "There was no response.".to_owned() };
     let weak = COLUMNS
         .iter()
         .find(|(_, quantile)| estimate::support(times.count, *quantile) != Support::Sound);

@@ -5,10 +5,11 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
+use load::Fault;
 use load::driver::Arrivals;
 use load::driver::http1::{Http1, HttpWorkload, Static};
 use load::events::{Events, Template};
@@ -25,6 +26,7 @@ use wire::http1::{check_field, check_fields, check_method, check_request};
 use wire::url::Scheme;
 
 use crate::events::EventOptions;
+use crate::guard::Guard;
 use crate::plan::question;
 use crate::secret;
 use crate::target::Target;
@@ -128,7 +130,8 @@ impl Workload {
         match self {
             Workload::Script { program, compatibility, seed, defaults } => {
                 let silent = Silent::default();
-                let has_asked = Arc::clone(&silent.has_asked);
+                let asked = Arc::clone(&silent.asked);
+                let _guard = Guard::before(program);
                 let stage = Stage {
                     compatibility: *compatibility,
                     targets: &[targets[0].for_script()],
@@ -138,11 +141,11 @@ impl Workload {
                     seed: *seed,
                     network: Arc::new(silent),
                 };
-                match ScriptSet::assemble(program, &stage) {
-                    Err(fault) if !has_asked.load(Ordering::Relaxed) => {
-                        Err(Failure::question(fault))
-                    }
-                    Ok(_) | Err(_) => Ok(()),
+                let assembled = ScriptSet::assemble(program, &stage);
+                let asked = asked.load(Ordering::Relaxed);
+                match assembled.err().filter(|fault| !may_be_of_network(fault, asked)) {
+                    Some(fault) => Err(Failure::question(fault)),
+                    None => Ok(()),
                 }
             }
             Workload::Mix { file, headers, .. } => targets.iter().try_for_each(|target| {
@@ -234,6 +237,7 @@ impl Workload {
         let Workload::Script { program, compatibility, seed, defaults } = self else {
             unreachable!("only a script has a script set")
         };
+        let _guard = Guard::before(program);
         let targets: Vec<script::Target> = targets.iter().map(Target::for_script).collect();
         let stage = Stage {
             compatibility: *compatibility,
@@ -258,11 +262,21 @@ impl Workload {
     }
 }
 
+/// The requests from which on a script does not ask for something once, but waits for somebody to answer.
+const WAITING: u32 = 10;
+
+/// Returns true if the fault of a script that has sent so many requests may be that nobody answered them: with an
+/// answer it might go on, unless it would end the process, or does not return although it is not waiting for one.
+fn may_be_of_network(fault: &Fault, asked: u32) -> bool {
+    let is_waiting = WAITING <= asked;
+    0 < asked && !script::ends_process(fault) && (is_waiting || !script::is_endless(fault))
+}
+
 /// A network with a peer that accepts every connection and answers nothing.
 #[derive(Clone, Default)]
 struct Silent {
-    /// True if a script has sent a request.
-    has_asked: Arc<AtomicBool>,
+    /// The requests that a script has sent.
+    asked: Arc<AtomicU32>,
 }
 
 impl Network for Silent {
@@ -283,7 +297,7 @@ impl Read for Silent {
 
 impl Write for Silent {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.has_asked.store(true, Ordering::Relaxed);
+        self.asked.fetch_add(1, Ordering::Relaxed);
         Ok(bytes.len())
     }
 

@@ -30,7 +30,7 @@ use wrk::arguments::{self, Command, Compatibility, Refusal};
 
 use self::observer::Originals;
 use crate::document::{self, Context};
-use crate::guard::Guard;
+use crate::guard::{Guard, When};
 use crate::known;
 use crate::outputs::Outputs;
 use crate::plan::{pools, provide_files, question};
@@ -89,6 +89,7 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
     let outputs = Outputs::of_wrk(&command.native);
     let mut outputs = outputs.map_err(|error| Failure::question(format!("{error:#}")))?;
     let targets = targets(command)?;
+    target::check_memory(targets.len(), cpus.len()).map_err(Failure::question)?;
     let mut plan = plan(command, (network, cpus), &targets)?;
     let requested = Requested {
         method: "GET",
@@ -129,7 +130,8 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
         .collect();
     let samplers = outputs.samplers(plan.cpus.len());
     let watchers = originals.into_iter().zip(samplers).collect();
-    let guard = script_set.as_ref().map(|set| Guard::begin(&stop, Some(set.watch())));
+    let begin = |set: &ScriptSet| Guard::begin(&stop, set.watch(), When::During);
+    let guard = script_set.as_ref().map(begin);
     let measured = load::measure(&plan, drivers, watchers, None, &stop);
     let measured = measured.map_err(|failure| explain(&failure, &targets))?;
     drop(guard);
@@ -144,7 +146,7 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
     let figures = figures::Figures::of(command, &plan, originals, run);
     output::result(&figures.text(command))?;
     if let Some(script_set) = &script_set {
-        let _guard = Guard::begin(&stop, None);
+        let _guard = Guard::begin(&stop, script_set.watch(), When::After);
         figures.done(script_set).map_err(Failure::no_answer)?;
     }
     drop(measured.drivers);

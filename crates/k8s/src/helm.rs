@@ -1,14 +1,14 @@
 //! Releases of charts, by the helm program of the user: what it installs can be seen and changed with
 //! the tools that everybody knows.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{File, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{self, Command};
 
 use lab::backend::{Chart, Stop};
-use lab::host::RunId;
 use measure::Nanos;
 use results::{Secrets, secrets};
 use serde_json::Value;
@@ -45,7 +45,7 @@ impl Helm {
         let (chart, files) = hidden(chart, secrets).map_err(|error| failed(error.to_string()))?;
         let mut words = arguments(&chart, namespace, within, affinity);
         for (path, file) in &files {
-            words.push(format!("--set-file={path}={}", file.0.display()));
+            words.push(format!("--set-file={path}={}", file.path().display()));
         }
         self.run(&words).map(drop).map_err(failed)
     }
@@ -95,23 +95,19 @@ fn reason(messages: &str) -> &str {
     messages.split_once("Error: ").map_or(messages, |(_, error)| error)
 }
 
-/// A file that only we can read, until it is dropped.
-struct PrivateFile(PathBuf);
+/// A file without a name, which only we and what we start can read: nobody can guess it, and it ends with us in any case.
+struct PrivateFile(File);
 
 impl PrivateFile {
     fn write(text: &str) -> io::Result<PrivateFile> {
-        let name = format!("benchwright-value-{}", RunId::next());
-        let path = std::env::temp_dir().join(name);
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        let private = PrivateFile(path);
+        let mut file = tempfile::tempfile()?;
+        file.set_permissions(Permissions::from_mode(0o600))?;
         file.write_all(text.as_bytes())?;
-        Ok(private)
+        Ok(PrivateFile(file))
     }
-}
 
-impl Drop for PrivateFile {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
+    fn path(&self) -> PathBuf {
+        format!("/proc/{}/fd/{}", process::id(), self.0.as_raw_fd()).into()
     }
 }
 

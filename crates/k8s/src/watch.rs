@@ -121,6 +121,7 @@ fn add(figures: &mut Figures, more: Figures) {
         for (container, quota) in used.quotas {
             let old = old.quotas.entry(container).or_default();
             append(&mut old.time, quota.time);
+            append(&mut old.ran, quota.ran);
             append(&mut old.stopped, quota.stopped);
             append(&mut old.periods, quota.periods);
         }
@@ -151,6 +152,14 @@ fn limited(page: &str, clock: &Offset) -> Figures {
     take("container_cpu_cfs_throttled_seconds_total", nanoseconds, |quota| &mut quota.time);
     take("container_cpu_cfs_throttled_periods_total", whole, |quota| &mut quota.stopped);
     take("container_cpu_cfs_periods_total", whole, |quota| &mut quota.periods);
+    let ran = of_containers(page, "container_cpu_usage_seconds_total", clock);
+    for (pod, container, sample) in ran {
+        // The others have no limit.
+        let used = figures.get_mut(&pod);
+        if let Some(quota) = used.and_then(|used| used.quotas.get_mut(&container)) {
+            quota.ran.push(nanoseconds(sample));
+        }
+    }
     for used in figures.values_mut().filter(|used| 1 < used.quotas.len()) {
         used.quotas.remove(OF_POD);
     }

@@ -5,13 +5,12 @@
 use measure::estimate::CONFIDENCE;
 use measure::quantity::requests;
 use measure::{Nanos, Rate, spread};
-use results::Answer;
-use results::analysis;
 use results::answer::{self, Search, failing_in_words, failing_strands};
+use results::at_load::{self, Judgement};
 use results::comparison::Verdict;
 use results::explanation::{Advice, Code};
 use results::journal::{Purpose, Status};
-use results::{reproducibility, slo};
+use results::{Answer, analysis, reproducibility, slo};
 
 use crate::past::Past;
 use crate::spec::{BackendKind, Resolved, Spec, Start};
@@ -94,26 +93,27 @@ fn disturbed(answer: &Answer, directory: &str) -> Vec<Advice> {
     vec![advice(Code::Disturbed, text, None)]
 }
 
-/// Trials whose objective was a close call for lack of requests.
+/// Judgements that one trial could not decide for lack of requests.
 fn too_few_requests(spec: &Spec, answer: &Answer) -> Vec<Advice> {
     let is_undecided = |judged: &&slo::Judged| {
         judged.verdict == slo::Verdict::Undecided && judged.over == judged.over_at_least
     };
-    let trials = || answer.trials.iter().filter(|entry| entry.purpose == Purpose::Trial);
-    let answering = || trials().filter(|entry| entry.status.answers());
+    let strands = at_load::by_strand(&answer.trials).into_values();
+    let judgements: Vec<Judgement<'_>> = strands.flat_map(at_load::judgements).collect();
+    let first = judgements.iter().map(|judgement| judgement.trials[0]);
     let undecided: Vec<&slo::Judged> =
-        answering().filter_map(|entry| entry.slo.iter().find(is_undecided)).collect();
-    let (count, of) = (undecided.len(), trials().count());
-    if count * 3 <= of || of == 0 {
+        first.filter_map(|entry| entry.slo.iter().find(is_undecided)).collect();
+    let (count, of) = (undecided.len(), judgements.len());
+    if count * 3 <= of {
         return Vec::new();
     }
     // The one that needs most.
     let factor = |judged: &slo::Judged| judged.needed() as f64 / judged.of.max(1) as f64;
     let most = undecided.into_iter().max_by(|a, b| factor(a).total_cmp(&factor(b)));
-    let most = most.expect("there is one");
+    let Some(most) = most else { return Vec::new() };
     let text = format!(
-        "{count} of {of} trials had too few requests to decide an objective at 95 %, as {} with {}: a \
-         longer measurement costs less than repeated trials",
+        "in {count} of {of} judgements by the SLO, one trial has too few requests to decide at 95 %, as {} with {}: \
+         a longer measurement costs less than repeated trials",
         most.slo,
         requests(most.of)
     );

@@ -261,6 +261,20 @@ impl Service {
         let mut texts = self.command.iter().chain(self.environment.values()).chain(files);
         self.foreign.is_none() && !texts.any(|text| text.contains(LISTEN))
     }
+
+    /// Returns what to write for a program that knows nothing of us, as the end of a message about a replica that
+    /// was never ready; empty for our own ones, and for a component whose command or spec says where it listens.
+    /// `awaited` is the sign by which the backend would know that it is ready.
+    pub fn listen_remedy(&self, awaited: &str) -> String {
+        let is_theirs = self.command.first().is_some_and(|program| program != "benchwright");
+        match self.takes_listen() && is_theirs {
+            true => format!(
+                "; we appended `--listen ADDRESS:PORT` to its command, and await {awaited}: if it knows nothing of \
+                 that, write `port: auto` beside its command, and ${{port}} where the command names the port"
+            ),
+            false => String::new(),
+        }
+    }
 }
 
 /// The most that a replica may use.

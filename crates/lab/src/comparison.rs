@@ -14,7 +14,7 @@ use results::comparison::{
 };
 use results::found::Found;
 use results::journal::{Entry, Observed, OfLabel, Purpose, Status};
-use results::metric::Wanted;
+use results::metric::MetricOf;
 use results::speed::Usual;
 use results::{Comparison, Metric};
 
@@ -60,12 +60,12 @@ struct Pair<'a> {
 pub(crate) fn of(plan: &Plan, journal: &[Entry], searches: &[Search]) -> Option<Comparison> {
     let compare = plan.resolved(0).spec.compare.as_ref()?;
     let ran = Ran { plan, journal, searches };
-    let metrics: Vec<Wanted> = compare.metrics.iter().copied().map(Wanted::from).collect();
+    let metrics: Vec<MetricOf> = compare.metrics.iter().copied().map(MetricOf::from).collect();
     of_arms(ran, &metrics, compare.margin.0.0)
 }
 
 /// Compares the two arms of a plan that has them.
-pub(crate) fn of_arms(ran: Ran<'_>, metrics: &[Wanted], margin: f64) -> Option<Comparison> {
+pub(crate) fn of_arms(ran: Ran<'_>, metrics: &[MetricOf], margin: f64) -> Option<Comparison> {
     let arms = ran.plan.arms.as_ref()?;
     let pairs = pairs_of_levels(ran, arms);
     let differences = fingerprints(&pairs);
@@ -82,7 +82,7 @@ pub(crate) fn of_arms(ran: Ran<'_>, metrics: &[Wanted], margin: f64) -> Option<C
 pub(crate) fn of_experiments(
     (name_a, a): (&str, Ran<'_>),
     (name_b, b): (&str, Ran<'_>),
-    metrics: &[Wanted],
+    metrics: &[MetricOf],
     margin: f64,
     differences: &[Difference],
 ) -> Result<Comparison, String> {
@@ -165,16 +165,16 @@ enum Blocks {
 /// `metrics` each question has its usual one.
 fn questions(
     pairs: &[Pair<'_>],
-    metrics: &[Wanted],
+    metrics: &[MetricOf],
     blocks: Blocks,
 ) -> (Vec<Question>, Vec<Question>) {
     let (mut deciding, mut percentiles) = (Vec::new(), Vec::new());
     for pair in pairs {
-        let usual = [Wanted::from(pair.a.usual_metric())];
+        let usual = [MetricOf::from(pair.a.usual_metric())];
         let metrics = if metrics.is_empty() { &usual } else { metrics };
-        let is_measured = |wanted: &&Wanted| wanted.metric.is_of_search() != pair.a.is_fixed();
+        let is_measured = |wanted: &&MetricOf| wanted.metric.is_of_search() != pair.a.is_fixed();
         let question =
-            |wanted: &Wanted| pair.question(wanted.metric, wanted.label.as_deref(), blocks);
+            |wanted: &MetricOf| pair.question(wanted.metric, wanted.label.as_deref(), blocks);
         deciding.extend(metrics.iter().filter(is_measured).map(question));
         if pair.a.is_fixed() {
             let of_delivery = metrics.iter().any(|wanted| wanted.metric.is_of_delivery());

@@ -8,10 +8,14 @@ use crate::past::Past;
 use crate::progress::Silent;
 use crate::{Host, spec};
 
-/// Runs a spec and reads its directory.
+/// Runs a spec and reads its directory, which is then removed.
 pub(crate) fn ran(text: &str) -> Past {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("run");
+    ran_in(tempfile::tempdir().unwrap().path(), text)
+}
+
+/// Runs a spec in a folder and reads its directory.
+pub(crate) fn ran_in(folder: &Path, text: &str) -> Past {
+    let path = folder.join("run");
     let resolved = spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]).unwrap();
     let host = Host::new("/nowhere/benchwright".into(), "0.0.0");
     let backends = backend::for_tests;

@@ -109,11 +109,11 @@ pub fn group_of(pid: u32) -> Option<(u32, u64)> {
     (!is_dead).then_some((group, fields.get(19)?.parse().ok()?))
 }
 
-/// Returns the parent and the session of a process, which may have ended and not be reaped: the 4th and the
-/// 6th field.
+/// Returns the parent and the process group of a process, which may have ended and not be reaped: the 4th and the
+/// 5th field.
 pub fn family_of(pid: u32) -> Option<(i32, i32)> {
     let fields = stat_of(pid)?;
-    Some((fields.get(1)?.parse().ok()?, fields.get(3)?.parse().ok()?))
+    Some((fields.get(1)?.parse().ok()?, fields.get(2)?.parse().ok()?))
 }
 
 /// Returns the fields of a process's stat from the 3rd on.

@@ -71,7 +71,7 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
     }
     let mut components = seconds::of(&observation.driven);
     components.monitors = observation.monitored.clone();
-    let outcome = verdict::of_load(&resolved.slos(), load);
+    let outcome = verdict::known(&resolved.slos(), load);
     let rests_on_unfinished = load.validity.valid
         && unfit.is_empty()
         && !failing::is_gone(load)

@@ -109,8 +109,8 @@ fn climb<'a>(sweep: &Sweep, points: &'a [Point]) -> Vec<&'a Point> {
     let start = if is_in_vain { down.first() } else { down.last() };
     let mut after = points[down.len()..].iter().peekable();
     let next = |last: &&'a Point| {
-        let load = above(sweep, last.asked).as_per_second();
-        let is_there = |point: &&Point| (point.asked.as_per_second() - load).abs() <= 1e-9 * load;
+        let load = above(sweep, last.asked);
+        let is_there = |point: &&Point| point.asked == load;
         after.next_if(is_there).or_else(|| down.iter().find(is_there))
     };
     std::iter::successors(start, next).collect()

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use measure::quantity::rounded;
-use measure::quota::stopped_share;
+use measure::quota::Growth;
 use measure::{Instant, Nanos};
 use results::Load;
 use results::components::{Component, Components, Event, SCHEMA, Series};
@@ -162,12 +162,14 @@ fn run_queue(consumed: &Consumed, seconds: &[Second]) -> Series<f64> {
     absent_if_empty(seconds.iter().map(each).collect())
 }
 
-/// Returns the share of each second in which a CPU limit stopped a part of the component: that of the part
-/// that was stopped most.
+/// Returns the share of each second in which a CPU limit stopped a part of the component, at most: that of the
+/// part that was stopped most.
 fn throttled(quotas: &[Quota], seconds: &[Second]) -> Series<f64> {
     let share = |quota: &Quota, from, to| {
+        let stopped = rate(&quota.time, from, to)?;
+        let ran = rate(&quota.ran, from, to).unwrap_or(0.0);
         let periods = rate(&quota.stopped, from, to).zip(rate(&quota.periods, from, to));
-        Some(stopped_share(rate(&quota.time, from, to)?, periods))
+        Some(Growth { stopped, ran, periods }.stopped_share())
     };
     let each = |&(from, to): &Second| {
         let shares = quotas.iter().filter_map(|quota| share(quota, from, to));

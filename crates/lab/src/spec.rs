@@ -115,6 +115,7 @@ pub fn load(path: &Path, profile: Option<&str>, set: &[String]) -> Result<Resolv
     let folder = folder.unwrap_or(Path::new("."));
     let resolved = from_bytes(&name, &bytes, folder, profile, set)?;
     compare::check_until(&resolved)?;
+    scaling::check_values(&resolved)?;
     Ok(resolved)
 }
 
@@ -398,7 +399,6 @@ impl Resolved {
 
     /// Checks the URLs of a service that is not deployed. Another generator may speak any protocol.
     fn check_endpoints(&self) -> Result<(), SpecError> {
-        let has_path = self.spec.workload.path().is_some_and(|path| path != "/");
         let protocol = self.spec.workload.protocol();
         for (instance, written) in (1..).zip(&self.spec.sut.endpoint.0) {
             let url = self.text(written, instance);
@@ -407,7 +407,7 @@ impl Resolved {
                     (why, "correct it; write for example redis://127.0.0.1:6379")
                 }
                 Err(why) => (why, "correct it; write for example http://127.0.0.1:8080"),
-                Ok(()) if has_path && url.contains('?') => (
+                Ok(()) if generator::is_behind_query(self, &url) => (
                     "an endpoint with a query, and a workload with a path of its own".to_owned(),
                     "move the query to the path of the workload",
                 ),

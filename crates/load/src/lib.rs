@@ -4,6 +4,7 @@
 //! engine knows nothing of trials or experiments, and all its I/O goes through `net`.
 #![forbid(unsafe_code)]
 
+pub mod cell;
 mod curtail;
 pub mod driver;
 pub mod events;
@@ -14,6 +15,7 @@ pub mod network;
 pub mod observe;
 mod outstanding;
 pub mod pacing;
+mod places;
 pub mod receiver;
 pub mod reference;
 pub mod shard;

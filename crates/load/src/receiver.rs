@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ::measure::{Instant, Nanos};
 use net::{ConnectionId, Epoll, Event, Io, Timer, clock};
 
+use crate::places::Places;
+
 pub use self::connection::{Connection, Desk, Next};
 
 mod connection;
@@ -54,8 +56,8 @@ pub const CLOCK_PATH: &str = "/clock";
 pub struct Receiver {
     io: Epoll,
     address: SocketAddr,
-    places: Vec<Peer>,
-    open: usize,
+    peers: Vec<Peer>,
+    places: Places,
     desk: Desk,
     /// The answers to one piece of bytes; a buffer that is reused.
     answers: Vec<u8>,
@@ -65,8 +67,8 @@ pub struct Receiver {
 #[derive(Default)]
 struct Peer {
     connection: Connection,
-    /// The bytes of answers since the peer had read all of them.
-    unread: usize,
+    /// The time of its last whole request, at first that of its beginning; `None` if it is not open.
+    heard: Option<Instant>,
 }
 
 /// The longest single wait, and so the longest time until `stop` is noticed.
@@ -88,7 +90,8 @@ impl Receiver {
         let mut io = Epoll::new(Timer::Sleep)?;
         let address = io.listen(address)?.address;
         let desk = Desk::new(clock, refusal);
-        Ok(Receiver { io, address, places: Vec::new(), open: 0, desk, answers: Vec::new() })
+        let (peers, places) = (Vec::new(), Places::new(MOST_CONNECTIONS));
+        Ok(Receiver { io, address, peers, places, desk, answers: Vec::new() })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -100,18 +103,18 @@ impl Receiver {
         while !stop.load(Ordering::Relaxed) {
             let now = self.io.now();
             let now = self.io.wait(now + LONGEST_WAIT);
-            self.read(&mut notes);
+            self.read(&mut notes, now);
             notes.turned(now);
         }
         notes
     }
 
-    fn read(&mut self, notes: &mut impl Notes) {
+    fn read(&mut self, notes: &mut impl Notes, turn: Instant) {
         loop {
             let (id, next) = match self.io.next_event() {
                 None => return,
                 Some(Event::Accepted(id)) => {
-                    self.accept(id, notes);
+                    self.accept(id, turn, notes);
                     continue;
                 }
                 Some(Event::Closed(id, _)) => {
@@ -123,8 +126,13 @@ impl Receiver {
                     // After reading: an event must not seem to arrive before it was sent.
                     let now = clock::now();
                     self.answers.clear();
-                    let connection = &mut self.places[id.0 as usize].connection;
-                    (id, connection.take(bytes, now, notes, &mut self.desk, &mut self.answers))
+                    let Peer { connection, heard } = &mut self.peers[id.0 as usize];
+                    let next =
+                        connection.take(bytes, now, notes, &mut self.desk, &mut self.answers);
+                    if !self.answers.is_empty() {
+                        *heard = Some(now);
+                    }
+                    (id, next)
                 }
             };
             if self.answer(id) && next == Next::Open {
@@ -138,18 +146,31 @@ impl Receiver {
         }
     }
 
-    fn accept(&mut self, id: ConnectionId, notes: &mut impl Notes) {
-        if self.open == MOST_CONNECTIONS {
+    fn accept(&mut self, id: ConnectionId, now: Instant, notes: &mut impl Notes) {
+        if let Some(then) = self.places.too_silent_since(now) {
+            self.close_silent(then, notes);
+        }
+        if !self.places.take() {
             notes.wrong();
             self.io.close(id);
             return;
         }
         let index = id.0 as usize;
-        if self.places.len() <= index {
-            self.places.resize_with(index + 1, Peer::default);
+        if self.peers.len() <= index {
+            self.peers.resize_with(index + 1, Peer::default);
         }
-        self.places[index] = Peer::default();
-        self.open += 1;
+        self.peers[index] = Peer { heard: Some(now), ..Peer::default() };
+    }
+
+    fn close_silent(&mut self, since: Instant, notes: &mut impl Notes) {
+        for index in 0..self.peers.len() {
+            if self.peers[index].heard.is_some_and(|heard| heard < since) {
+                let id = ConnectionId(index as u32);
+                notes.wrong();
+                self.forget(id);
+                self.io.close(id);
+            }
+        }
     }
 
     /// Sends the answers; returns false if the peer does not read them.
@@ -158,14 +179,12 @@ impl Receiver {
             return true;
         }
         self.io.send(id, &self.answers);
-        let unread = &mut self.places[id.0 as usize].unread;
-        *unread = if self.io.is_flushed(id) { 0 } else { *unread + self.answers.len() };
-        *unread <= MOST_UNREAD
+        self.io.unsent(id) <= MOST_UNREAD
     }
 
     fn forget(&mut self, id: ConnectionId) {
-        let place = std::mem::take(&mut self.places[id.0 as usize]);
-        place.connection.end(&mut self.desk);
-        self.open -= 1;
+        let peer = std::mem::take(&mut self.peers[id.0 as usize]);
+        peer.connection.end(&mut self.desk);
+        self.places.give_back();
     }
 }

@@ -15,6 +15,8 @@ use ::measure::{Instant, Nanos, Random, Rate};
 use net::{ConnectionId, Epoll, Event, Io, Timer, clock};
 use wire::http1::{After, Malformed, RequestDecoder, RequestEvent, encode_response};
 
+use crate::places::Places;
+
 pub use self::delay::Delay;
 use self::log::{Arrived, Schedule};
 pub use self::log::{Log, Record};
@@ -45,6 +47,7 @@ pub struct Reference {
     address: SocketAddr,
     answer: Vec<u8>,
     connections: Vec<Connection>,
+    places: Places,
     /// The number of connections accepted so far.
     accepted: u64,
     desk: Desk,
@@ -64,7 +67,7 @@ struct Connection {
     /// Its position among all accepted connections: it distinguishes the responses of an earlier
     /// connection with the same identifier from this one's.
     number: u64,
-    /// The latest due time so far: responses leave in the order of their requests.
+    /// The latest due time so far, at first the time of its beginning: responses leave in the order of their requests.
     latest: Instant,
     open: bool,
     /// The request that is arriving, if requests are recorded.
@@ -81,8 +84,28 @@ struct Pending {
     close: bool,
 }
 
+/// The reason why a connection is ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Unserved {
+    Malformed,
+    /// Too many requests wait for their time.
+    TooMany,
+}
+
+impl From<Malformed> for Unserved {
+    fn from(_: Malformed) -> Unserved {
+        Unserved::Malformed
+    }
+}
+
 /// The longest single wait, and so the longest time until `stop` is noticed.
 const LONGEST_WAIT: Nanos = Nanos::from_millis(50);
+/// The most open connections; further ones are closed at once.
+const MOST_CONNECTIONS: usize = 1 << 16;
+/// The most requests that wait for the time of their response; a connection that sends one more is closed.
+const MOST_PENDING: usize = 1 << 20;
+/// The most bytes that a peer may leave unread before its next response; then its connection is closed.
+const MOST_UNREAD: usize = 1 << 20;
 
 impl Reference {
     /// Listens on `address`.
@@ -98,7 +121,8 @@ impl Reference {
         encode_response(status, &[("Content-Type", "text/plain")], &body, &mut answer);
         let (random, due) = (Random::new(seed), BinaryHeap::new());
         let desk = Desk { delay, random, due, log: Log::default() };
-        Ok(Reference { io, address, answer, connections: Vec::new(), accepted: 0, desk })
+        let (connections, places) = (Vec::new(), Places::new(MOST_CONNECTIONS));
+        Ok(Reference { io, address, answer, connections, places, accepted: 0, desk })
     }
 
     /// Logs the lateness of numbered requests that are intended to arrive at this constant rate.
@@ -137,23 +161,52 @@ impl Reference {
                     if self.connections.len() <= index {
                         self.connections.resize_with(index + 1, Connection::default);
                     }
+                    if !self.take_place(now) {
+                        self.desk.log.refused += 1;
+                        self.io.close(id);
+                        continue;
+                    }
                     let number = self.accepted;
                     self.accepted += 1;
                     self.connections[index] =
-                        Connection { number, open: true, ..Connection::default() };
+                        Connection { number, open: true, latest: now, ..Connection::default() };
                 }
                 Event::Received(id, bytes) => {
                     let connection = &mut self.connections[id.0 as usize];
                     let arrived = stamp.unwrap_or(now);
-                    if self.desk.take(connection, id, bytes, arrived).is_err() {
-                        connection.open = false;
-                        self.io.close(id);
+                    if let Err(why) = self.desk.take(connection, id, bytes, arrived) {
+                        self.desk.log.refused += u64::from(why == Unserved::TooMany);
+                        self.close(id);
                     }
                 }
-                Event::Closed(id, _) => self.connections[id.0 as usize].open = false,
+                Event::Closed(id, _) => self.forget(id),
                 Event::Connected(_) => unreachable!("a server does not connect"),
             }
         }
+    }
+
+    /// Takes a place for a new connection; of silent peers if there is no other.
+    fn take_place(&mut self, now: Instant) -> bool {
+        if let Some(then) = self.places.too_silent_since(now) {
+            for index in 0..self.connections.len() {
+                let connection = &self.connections[index];
+                if connection.open && connection.latest < then {
+                    self.desk.log.refused += 1;
+                    self.close(ConnectionId(index as u32));
+                }
+            }
+        }
+        self.places.take()
+    }
+
+    fn close(&mut self, id: ConnectionId) {
+        self.forget(id);
+        self.io.close(id);
+    }
+
+    fn forget(&mut self, id: ConnectionId) {
+        self.connections[id.0 as usize].open = false;
+        self.places.give_back();
     }
 
     /// Sends every response that is due.
@@ -165,15 +218,19 @@ impl Reference {
                 return;
             }
             self.desk.due.pop();
-            let connection = &mut self.connections[pending.connection.0 as usize];
+            let connection = &self.connections[pending.connection.0 as usize];
             if !connection.open || connection.number != pending.number {
+                continue;
+            }
+            if MOST_UNREAD < self.io.unsent(pending.connection) {
+                self.desk.log.refused += 1;
+                self.close(pending.connection);
                 continue;
             }
             self.io.send(pending.connection, &self.answer);
             self.desk.log.took.record(now.saturating_since(pending.arrived));
             if pending.close {
-                connection.open = false;
-                self.io.close(pending.connection);
+                self.close(pending.connection);
             }
         }
     }
@@ -188,7 +245,7 @@ impl Desk {
         id: ConnectionId,
         bytes: &[u8],
         arrived: Instant,
-    ) -> Result<(), Malformed> {
+    ) -> Result<(), Unserved> {
         let mut bytes = bytes;
         loop {
             let before = bytes;
@@ -206,6 +263,9 @@ impl Desk {
                     arriving.target.push_str(head.target);
                 }
                 RequestEvent::Body(_) => {}
+                RequestEvent::End(_) if self.due.len() == MOST_PENDING => {
+                    return Err(Unserved::TooMany);
+                }
                 RequestEvent::End(after) => self.queue(connection, id, arrived, after),
             }
         }

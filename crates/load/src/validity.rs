@@ -466,9 +466,11 @@ pub fn paused_share(measurement: &Measurement) -> Option<f64> {
 
 fn disturbed(plan: &Plan, measurement: &Measurement, total: &Part, besides: Besides) -> Gate {
     let machine = &measurement.machine;
-    // Both are of the worst CPU or quota, so their sum may be above the time.
-    let taken = machine.steal_share.unwrap_or(0.0) + machine.throttled_share.unwrap_or(0.0);
-    let taken = taken.min(1.0);
+    // The steal is that of the worst CPU, and a quota stopped us for at most its share: so their sum may be above
+    // the time, and above what any shard lost.
+    let throttled = machine.throttled_share.unwrap_or(0.0);
+    let taken = (machine.steal_share.unwrap_or(0.0) + throttled).min(1.0);
+    let at_most = if 0.0 < throttled { "at most " } else { "" };
     let (pauses, too_long) = match plan.pacing {
         Pacing::Open { .. } => {
             let hiccup = p99(&measurement.hiccups);
@@ -493,9 +495,9 @@ fn disturbed(plan: &Plan, measurement: &Measurement, total: &Part, besides: Besi
     // Both are whole ticks over the same time, so they may be equal but for rounding.
     let is_taken = bound + ROUNDING < taken;
     let (taken, bound) = percents(taken, bound, 2);
-    let figure = format!("steal and throttling {taken}, bound {bound}; {pauses}");
+    let figure = format!("steal and throttling {at_most}{taken}, bound {bound}; {pauses}");
     let taken = is_taken.then(|| {
-        format!("steal and throttling took {taken} of the generator's time, bound {bound}")
+        format!("steal and throttling took {at_most}{taken} of the generator's time, bound {bound}")
     });
     let why: Vec<String> = taken.into_iter().chain(too_long).collect();
     let remedy = match is_taken {

@@ -47,7 +47,7 @@ pub struct Taken {
     pub run_queue_wait: Option<f64>,
     /// The hypervisor ran another guest on the CPU of its CPUs that lost most.
     pub steal: Option<f64>,
-    /// The CPU quota that did it most kept the process from running.
+    /// The CPU quota that did it most kept the process from running; at most.
     pub throttled: Option<f64>,
 }
 

@@ -24,7 +24,9 @@ use crate::output::Output;
 use crate::processes::Local;
 use crate::remains::Remains;
 use crate::replica::{Kept, Replica, Running, died, end, lives};
-use crate::{calm, cpus, digests, doctor, drive, execute, process, remains, sockets, versions};
+use crate::{
+    calm, cpus, digests, doctor, drive, execute, helper, process, remains, sockets, versions,
+};
 
 impl Backend for Local {
     fn now(&mut self) -> Instant {
@@ -76,7 +78,7 @@ impl Backend for Local {
         let machine = &mut self.machine;
         Ok(Some(match since {
             None => machine.before(&wanted, programs, doctor::SPIN_BEFORE_RUN, &self.host)?,
-            Some(_) => machine.after(&wanted, programs),
+            Some(_) => machine.after(&wanted, programs, &self.host)?,
         }))
     }
 
@@ -93,7 +95,7 @@ impl Backend for Local {
         Ok(Environment {
             nodes: vec![Node::read(Path::new("/"))],
             roles: roles.collect(),
-            versions: versions::versions(resolved, &self.host),
+            versions: versions::versions(resolved, &self.host)?,
             confinement: Some(self.confinement().to_string()),
             placement: BTreeMap::new(),
         })
@@ -119,7 +121,7 @@ impl Backend for Local {
     }
 
     fn digests(&mut self, resolved: &Resolved) -> Result<BTreeMap<String, String>, Stop> {
-        digests::binaries(resolved, &self.host).map_err(Stop::Question)
+        digests::binaries(resolved, &self.host)
     }
 
     fn caveats(&mut self, resolved: &Resolved) -> Vec<String> {
@@ -241,9 +243,10 @@ impl Backend for Local {
     fn stop(&mut self) {
         end(std::mem::take(&mut self.running));
         if let Some(Confinement::Affinity { .. }) = self.confinement {
-            // Without a control group, a process that left its group is found by its folder, or since
-            // it is ours.
+            // Without a control group, a process that left its group is found by its folder.
             self.folder.path().map(remains::kill_marked);
+        }
+        if self.confinement.is_some() {
             process::end_orphans();
         }
         // What cannot be removed now stays noted, and the next run removes it: see `remains`.
@@ -287,19 +290,27 @@ pub fn check(resolved: &Resolved, host: &Host) -> Result<(), Stop> {
     check_load(&generator::check(resolved), resolved, host)
 }
 
+/// The longest time of the generator's check of a load: some calls into a script, each of which has a bound itself.
+const LONGEST_CHECK: Nanos = Nanos::from_secs(180);
+
 /// Lets the generator check the load, so that an error in a script, a mix or another file is found
 /// before anything is deployed.
 fn check_load(arguments: &Arguments, resolved: &Resolved, host: &Host) -> Result<(), Stop> {
+    digests::check_files(resolved)?;
     let mut command = Command::new(&host.benchwright);
     command.args(arguments.words());
     drive::without_variables(&mut command, &resolved.secrets);
     let input = process::input(&resolved.secrets_of_load())
         .context("making a pipe")
         .map_err(Stop::NoAnswer)?;
-    let checked = command.stdin(input).output();
-    let checked = checked
-        .map_err(|error| process::not_started(&host.benchwright, &error))
-        .map_err(Stop::NoAnswer)?;
+    command.stdin(input);
+    let late = || {
+        Stop::Question(anyhow!(
+            "the generator did not finish its check of this load in {}: a script or a file of the workload has no end",
+            LONGEST_CHECK.in_words()
+        ))
+    };
+    let checked = helper::ask(command, LONGEST_CHECK, host).map_err(|why| why.stop(late))?;
     if checked.status.success() {
         return Ok(());
     }

@@ -2,38 +2,70 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use lab::Host;
+use lab::backend::Stop;
 use lab::spec::foreign_generator::{Values, filled};
 use lab::spec::{Component, File, Foreign, Resolved};
 use measure::Nanos;
+use results::digest::sha256_of;
+use results::regular;
 
 #[cfg(test)]
 mod tests;
 
 /// Returns the digests of all that measures and is measured, by name: the programs, and the files
 /// that the load needs.
-pub(crate) fn binaries(
-    resolved: &Resolved,
-    host: &Host,
-) -> anyhow::Result<BTreeMap<String, String>> {
-    digests_of(files(resolved, host)?)
+pub(crate) fn binaries(resolved: &Resolved, host: &Host) -> Result<BTreeMap<String, String>, Stop> {
+    digests_of(files(resolved, host).map_err(Stop::Question)?, host)
 }
 
-/// Returns the digests of files, by their names.
+/// Returns the digests of files, by their names. A large one takes its time, so an interruption is looked for.
 pub(super) fn digests_of(
     files: BTreeMap<String, PathBuf>,
-) -> anyhow::Result<BTreeMap<String, String>> {
+    host: &Host,
+) -> Result<BTreeMap<String, String>, Stop> {
     let digest = |(name, path): (String, PathBuf)| {
-        let bytes = fs::read(&path).map_err(|error| {
-            anyhow!("cannot read {name}, {}: {}", path.display(), lab::spec::plain(&error))
+        let read = regular::open_again(&path).and_then(|file| sha256_of(Watched { file, host }));
+        host.check_interrupt()?;
+        let digest = read.map_err(|error| {
+            let why = lab::spec::plain(&error);
+            Stop::Question(anyhow!("cannot read {name}, {}: {why}", path.display()))
         })?;
-        Ok((name, results::digest::sha256(&bytes)))
+        Ok((name, digest))
     };
     files.into_iter().map(digest).collect()
+}
+
+/// A file that ends with an error at an interruption.
+struct Watched<'a> {
+    file: fs::File,
+    host: &'a Host,
+}
+
+impl Read for Watched<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.host.is_interrupted() {
+            true => Err(io::Error::other("interrupted")),
+            false => self.file.read(buffer),
+        }
+    }
+}
+
+/// Checks that the files of the load can be read more than once.
+pub(crate) fn check_files(resolved: &Resolved) -> Result<(), Stop> {
+    let is_pipe = |path: &Path| fs::metadata(path).is_ok_and(|file| file.file_type().is_fifo());
+    match resolved.files().into_iter().find(|file| is_pipe(&file.path)) {
+        Some(File { field, path, .. }) => Err(Stop::Question(anyhow!(
+            "{field}: {} is a pipe, and an experiment reads it more than once; name a file",
+            path.display()
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Returns the paths of all that measures and is measured, by name.
@@ -120,7 +152,9 @@ fn bodies(mix: &Path) -> Vec<(String, PathBuf)> {
         body_file: Option<String>,
     }
     let folder = mix.parent().unwrap_or(Path::new(""));
-    let text = fs::read_to_string(mix).unwrap_or_default();
+    let text = regular::open_again(mix)
+        .and_then(|file| regular::read_bounded(file, regular::MOST_OF_LINES));
+    let text = String::from_utf8(text.unwrap_or_default()).unwrap_or_default();
     let named = |line| serde_json::from_str::<Line>(line).ok()?.body_file;
     let body = |name: String| (format!("workload.mix {name}"), folder.join(name));
     text.lines().filter_map(named).map(body).collect()

@@ -71,7 +71,7 @@ impl Machine {
         first.log.append(&mut now.log);
         now.log = std::mem::take(&mut first.log);
         now.clock_read = Some(clock_read());
-        now.binaries = self.programs.digests(programs);
+        now.binaries = self.programs.digests(programs, host)?;
         let cpus = wanted.cpus(&now.files);
         now.spins = calm::probe(&cpus, spin);
         if let Some(folder) = &wanted.storage {
@@ -90,12 +90,13 @@ impl Machine {
         &mut self,
         wanted: &Demands,
         programs: BTreeMap<String, PathBuf>,
-    ) -> Doctor {
+        host: &Host,
+    ) -> Result<Doctor, Stop> {
         let mut now = self.look(wanted);
-        now.binaries = self.programs.digests(programs);
+        now.binaries = self.programs.digests(programs, host)?;
         let doctor = diagnose(self.last.as_ref(), &now, Moment::After, wanted);
         self.last = Some(now);
-        doctor
+        Ok(doctor)
     }
 
     /// Judges recorded files: their counters by their growth since that machine began.
@@ -117,7 +118,11 @@ impl Machine {
 
 impl Programs {
     /// Returns the digests of files; of none if one of them cannot be read.
-    fn digests(&mut self, files: BTreeMap<String, PathBuf>) -> BTreeMap<String, String> {
+    fn digests(
+        &mut self,
+        files: BTreeMap<String, PathBuf>,
+        host: &Host,
+    ) -> Result<BTreeMap<String, String>, Stop> {
         let stamp = |path: &Path| -> Option<Stamp> {
             let metadata = fs::metadata(path).ok()?;
             Some((metadata.modified().ok()?, metadata.len()))
@@ -125,10 +130,13 @@ impl Programs {
         let stamped = files.iter().map(|(name, path)| (name.clone(), (path.clone(), stamp(path))));
         let stamped: BTreeMap<_, _> = stamped.collect();
         if stamped != self.of {
+            self.digests = match digests::digests_of(files, host) {
+                Err(Stop::Interrupted) => return Err(Stop::Interrupted),
+                digests => digests.unwrap_or_default(),
+            };
             self.of = stamped;
-            self.digests = digests::digests_of(files).unwrap_or_default();
         }
-        self.digests.clone()
+        Ok(self.digests.clone())
     }
 }
 

@@ -49,6 +49,7 @@ pub(super) fn drive(
     drive: &Drive,
     tick: &mut Ticking<'_>,
 ) -> Result<Driven, Stop> {
+    local.note_members();
     if let Some(made) = &drive.foreign {
         return foreign::drive(local, drive, made);
     }
@@ -216,6 +217,7 @@ impl Watch {
             // The generator is checked first: whatever died before its end is known then.
             let ended = generator.process.ended().map_err(Stop::no_answer)?;
             record_deaths(local, &mut self.deaths)?;
+            process::reap_orphans();
             if let Some(status) = ended {
                 return Ok(status);
             }

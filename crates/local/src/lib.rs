@@ -16,6 +16,7 @@ mod drive;
 mod events;
 mod execute;
 mod foreign_generator;
+mod helper;
 mod lock;
 mod machine;
 mod notes;

@@ -4,7 +4,11 @@
 //! run's folder of temporary files, and the process groups that the run led: without control groups they
 //! alone find the children of a program that overwrote its environment, as nginx does. A living run holds
 //! the lock of its note, so another one knows that it lives even where it cannot see its process.
+//!
+//! The number of a group is used again once nobody is in it. So a note also names processes that were seen in it: while
+//! one of them is there, it is still the same group.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -16,6 +20,8 @@ use lab::runtime;
 use lab::spec::plain;
 use results::{regular, trust};
 
+use super::process;
+
 #[cfg(test)]
 mod tests;
 
@@ -25,15 +31,24 @@ const NEW: &str = "new-";
 /// The words with which the lines of a note begin.
 const FOLDER: &str = "folder ";
 const LEADER: &str = "leader ";
+const MEMBER: &str = "member ";
+/// The most processes that a note names beside the leaders: one of them that lives is enough.
+const MOST_MEMBERS: usize = 4096;
 
 /// The note of a living run.
 #[derive(Debug)]
 pub(crate) struct Note {
     file: File,
     path: PathBuf,
+    leaders: Vec<Member>,
+    members: BTreeSet<Member>,
 }
 
 impl Note {
+    fn new(file: File, path: PathBuf) -> Note {
+        Note { file, path, leaders: Vec::new(), members: BTreeSet::new() }
+    }
+
     /// Writes the note of a run that is about to make this folder.
     pub(crate) fn begin(runtime: &Path, run: &RunId, folder: &Path) -> anyhow::Result<Note> {
         runtime::make(runtime)?;
@@ -53,13 +68,27 @@ impl Note {
             written(file).inspect_err(|_: &io::Error| drop(fs::remove_file(&new)))
         });
         let file = file.with_context(|| format!("writing {}", path.display()))?;
-        Ok(Note { file, path })
+        Ok(Note::new(file, path))
     }
 
     /// Adds a living process that leads a group. Without it the group is found by other means.
     pub(crate) fn add(&mut self, pid: u32) {
-        let (Some(start), Some(boot)) = (host::start_of(pid), host::boot()) else { return };
-        let _ = writeln!(self.file, "{LEADER}{pid} {start} {boot}");
+        let (Some(leader), Some(place)) = (Member::of(pid), place()) else { return };
+        let _ = writeln!(self.file, "{LEADER}{pid} {} {place}", leader.start);
+        self.leaders.push(leader);
+    }
+
+    /// Adds the other processes that are in the groups now, of the leaders that live.
+    pub(crate) fn add_members(&mut self) {
+        self.leaders.retain(|leader| leader.is_there());
+        for member in process::all().filter_map(|pid| Member::of(u32::try_from(pid).ok()?)) {
+            let is_led =
+                self.leaders.iter().any(|leader| leader.group == member.group && *leader != member);
+            if is_led && self.members.len() < MOST_MEMBERS && self.members.insert(member) {
+                let Member { group, pid, start } = member;
+                let _ = writeln!(self.file, "{MEMBER}{group} {pid} {start}");
+            }
+        }
     }
 
     /// Removes the note of a run that has left nothing.
@@ -137,41 +166,83 @@ fn left_by(run: RunId, path: PathBuf, is_new: bool) -> io::Result<Option<Left>> 
     if folder.is_none() && !is_new {
         return Err(io::Error::other("it names no folder"));
     }
-    let leaders = text.lines().filter_map(|line| Leader::parse(line.strip_prefix(LEADER)?));
+    let members = text.lines().filter_map(|line| Member::parse(line.strip_prefix(MEMBER)?));
+    let members: Vec<Member> = members.collect();
+    let leaders =
+        text.lines().filter_map(|line| Leader::parse(line.strip_prefix(LEADER)?, &members));
     let leaders = leaders.collect();
-    Ok(Some(Left { run, folder, leaders, note: Note { file, path } }))
+    Ok(Some(Left { run, folder, leaders, note: Note::new(file, path) }))
 }
 
-/// A process that led a process group.
+/// A process group that a run led.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Leader {
-    pid: u32,
-    /// The time when it began, in the kernel's ticks since boot.
-    start: u64,
-    /// The boot in which it began: another one has other processes of the same numbers.
-    boot: String,
+    group: u32,
+    /// The processes that were seen in it, with its leader.
+    known: Vec<Member>,
+    /// The place of these numbers.
+    place: String,
 }
 
 impl Leader {
-    fn parse(text: &str) -> Option<Leader> {
+    fn parse(text: &str, members: &[Member]) -> Option<Leader> {
         let mut words = text.split_whitespace();
-        let (pid, start, boot) = (words.next()?, words.next()?, words.next()?);
-        Some(Leader { pid: pid.parse().ok()?, start: start.parse().ok()?, boot: boot.to_owned() })
+        let (pid, start, place) = (words.next()?, words.next()?, words.next()?.to_owned());
+        let group = pid.parse().ok()?;
+        let leader = Member { group, pid: group, start: start.parse().ok()? };
+        let of_group = members.iter().filter(|member| member.group == group);
+        let known = of_group.copied().chain([leader]).collect();
+        Some(Leader { group, known, place })
     }
 
-    /// Returns the living processes of its group. While one of them lives, the kernel gives the
-    /// number of the group to no other process.
-    pub(crate) fn processes(&self) -> Vec<i32> {
-        super::process::all().filter(|&pid| self.leads(pid)).collect()
+    /// Returns the living processes of the group, if one of them was seen in it: otherwise they may be a stranger's.
+    pub(crate) fn processes(&self) -> Vec<Member> {
+        let all = process::all().filter_map(|pid| Member::of(u32::try_from(pid).ok()?));
+        let found: Vec<Member> = all.filter(|member| member.group == self.group).collect();
+        // After the look: the group had this number all the time.
+        let is_known = self.known.iter().any(Member::is_there);
+        if is_known && place().as_ref() == Some(&self.place) { found } else { Vec::new() }
+    }
+}
+
+/// A process in a group, which its start distinguishes from another one of its number.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct Member {
+    group: u32,
+    pid: u32,
+    /// The time when it began, in the kernel's ticks since boot.
+    start: u64,
+}
+
+impl Member {
+    fn of(pid: u32) -> Option<Member> {
+        host::group_of(pid).map(|(group, start)| Member { group, pid, start })
     }
 
-    /// Returns true if a process is in its group: none of them is older than the leader, and the
-    /// leader's number does not belong to another process meanwhile.
-    pub(crate) fn leads(&self, pid: i32) -> bool {
-        let is_reused = || host::start_of(self.pid).is_some_and(|start| start != self.start);
-        let group = u32::try_from(pid).ok().and_then(host::group_of);
-        group.is_some_and(|(group, start)| group == self.pid && self.start <= start)
-            && host::boot().as_ref() == Some(&self.boot)
-            && !is_reused()
+    fn parse(text: &str) -> Option<Member> {
+        let mut words = text.split_whitespace();
+        let mut next = || words.next();
+        let (group, pid, start) = (next()?, next()?, next()?);
+        Some(Member {
+            group: group.parse().ok()?,
+            pid: pid.parse().ok()?,
+            start: start.parse().ok()?,
+        })
     }
+
+    /// Returns true if it lives, in its group.
+    pub(crate) fn is_there(&self) -> bool {
+        Member::of(self.pid) == Some(*self)
+    }
+
+    pub(crate) fn pid(&self) -> i32 {
+        self.pid as i32
+    }
+}
+
+/// Returns the place where the numbers of processes mean what they mean here: another boot and another namespace
+/// have other processes of the same numbers.
+fn place() -> Option<String> {
+    let namespace = fs::read_link("/proc/self/ns/pid").ok()?;
+    Some(format!("{}/{}", host::boot()?, namespace.display()))
 }

@@ -2,12 +2,13 @@
 #![expect(unsafe_code, reason = "code that a child runs before exec is unsafe")]
 
 use std::collections::BTreeSet;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
 use lab::spec::{Cpus, plain};
@@ -17,7 +18,7 @@ use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::prctl::{set_child_subreaper, set_pdeathsig};
 use nix::sys::signal::{SigHandler, Signal, kill, killpg, signal};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
-use nix::unistd::{Pid, getpid, getppid, getsid};
+use nix::unistd::{Pid, getpgrp, getpid, getppid};
 use results::Secrets;
 
 #[cfg(test)]
@@ -72,7 +73,10 @@ impl Process {
     /// Waits for its end. From then on its number may belong to another process.
     pub(crate) fn reap(mut self) {
         // It is dead by now, or the kernel itself cannot end it.
+        let _ = waitid(Id::Pid(self.pid()), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT);
+        let mut known = known();
         let _ = self.child.wait();
+        known.remove(&self.pid().as_raw());
     }
 
     /// Returns its stdout and stderr, which are piped; they can be taken once.
@@ -132,9 +136,21 @@ pub(crate) fn spawn(
     // SAFETY: between fork and exec only system calls are made, on files and values that were
     // prepared before; nothing allocates or takes a lock.
     unsafe { command.pre_exec(prepare) };
+    let mut known = known();
     let child = command.spawn()?;
+    known.insert(child.id() as i32);
+    drop(known);
     let pidfd = open_pidfd(child.id() as i32).ok();
     Ok(Process { child, pidfd })
+}
+
+/// Starts a process in a group of its own that no run has started.
+#[cfg(test)]
+pub(crate) fn stranger(command: &mut Command) -> Child {
+    let mut known = known();
+    let child = command.process_group(0).spawn().unwrap();
+    known.insert(child.id() as i32);
+    child
 }
 
 fn affinity(cpus: &Cpus) -> io::Result<CpuSet> {
@@ -180,40 +196,78 @@ pub(crate) fn lower_priority() {
     unsafe { nix::libc::setpriority(nix::libc::PRIO_PROCESS, 0, 5) };
 }
 
-/// Makes this process the parent of what its children leave behind: a daemon, which leaves its group and
-/// its session and may clear its environment, is found only so.
+/// The children of this process that are no orphans: those that `spawn` started and that are not reaped, and those
+/// that were there before. A process is started and reaped while this is locked: nothing else has its number then.
+static KNOWN: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+fn known() -> MutexGuard<'static, BTreeSet<i32>> {
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes this process the parent of what its children leave behind. A process that leaves its group, and may leave
+/// its session and clear its environment, as daemons do, is found only so.
 pub(crate) fn adopt_orphans() {
-    // Kernels have it since 3.4; without it such a daemon is not found.
-    let _ = set_child_subreaper(true);
+    static BEGUN: Once = Once::new();
+    BEGUN.call_once(|| {
+        // Those of the shell in whose place we were started.
+        known().extend(all().filter(|&pid| group_of_child(pid).is_some()));
+        // Kernels have it since 3.4; without it such a process is not found.
+        let _ = set_child_subreaper(true);
+    });
 }
 
 /// Kills the adopted processes, and those that they leave behind in turn.
 pub(crate) fn end_orphans() {
-    let mut known = BTreeSet::new();
-    while let Some(pid) = all().find(|&pid| is_orphan(pid) && !known.contains(&pid)) {
-        known.insert(pid);
-        kill_if(pid, || is_orphan(pid));
-        let reap = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG;
+    let mut tried = BTreeSet::new();
+    loop {
+        let found: Vec<i32> =
+            all().filter(|&pid| !tried.contains(&pid) && is_orphan(pid)).collect();
+        if found.is_empty() {
+            return;
+        }
+        found.iter().for_each(|&pid| kill_if(pid, || is_orphan(pid)));
         let deadline = lab::host::now() + KILLED_WITHIN;
         // One of another user may not be killed.
-        while let Ok(WaitStatus::StillAlive) = waitid(Id::Pid(Pid::from_raw(pid)), reap)
-            && lab::host::now() < deadline
-        {
+        while found.iter().any(|&pid| !reap_adopted(pid)) && lab::host::now() < deadline {
             lab::host::rest(Duration::from_millis(1));
         }
+        tried.extend(found);
     }
 }
 
-/// Returns true for a child of this process in another session: what is started here stays in ours.
+/// Reaps the adopted processes that have ended: a system may leave more of them than there are numbers. While one of
+/// ours is dead and not reaped, they may have to wait.
+pub(crate) fn reap_orphans() {
+    let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+    while let Ok(WaitStatus::Exited(pid, _) | WaitStatus::Signaled(pid, ..)) = waitid(Id::All, look)
+        && !known().contains(&pid.as_raw())
+        && group_of_child(pid.as_raw()).is_some()
+        && reap_adopted(pid.as_raw())
+    {}
+}
+
+/// Reaps an adopted process if it has ended; returns true if it is gone.
+fn reap_adopted(pid: i32) -> bool {
+    let reap = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG;
+    !matches!(waitid(Id::Pid(Pid::from_raw(pid)), reap), Ok(WaitStatus::StillAlive))
+}
+
+/// Returns true for an adopted process that has left the group of what `spawn` started: others are found by that.
 fn is_orphan(pid: i32) -> bool {
-    let own = getsid(None).map(Pid::as_raw);
-    let family = u32::try_from(pid).ok().and_then(lab::host::family_of);
-    family.is_some_and(|(parent, session)| parent == getpid().as_raw() && Ok(session) != own)
+    let known = known();
+    !known.contains(&pid) && group_of_child(pid).is_some_and(|group| !known.contains(&group))
+}
+
+/// Returns the process group of a child of this process, unless it is ours: what is started otherwise than by `spawn`,
+/// or by a library, stays in ours.
+fn group_of_child(pid: i32) -> Option<i32> {
+    let (parent, group) = lab::host::family_of(u32::try_from(pid).ok()?)?;
+    (parent == getpid().as_raw() && group != getpgrp().as_raw()).then_some(group)
 }
 
 /// Returns the numbers of all processes that can be seen from here.
 pub(crate) fn all() -> impl Iterator<Item = i32> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 

@@ -81,11 +81,9 @@ impl Local {
         // Where `stop` could remove only a part of it, it is made again.
         self.confinement = self.confinement.take().filter(Confinement::is_whole);
         self.confinement.get_or_insert_with(|| {
-            let found = Confinement::find(root, &confine::own(), &name);
-            if let Confinement::Affinity { .. } = found {
-                process::adopt_orphans();
-            }
-            found
+            // Even a process that leaves its control group is then found.
+            process::adopt_orphans();
+            Confinement::find(root, &confine::own(), &name)
         })
     }
 
@@ -289,7 +287,15 @@ impl Local {
                 return Err(unready(running, &waiting[index]));
             }
         }
+        self.note_members();
         Ok(servers)
+    }
+
+    /// Notes what is in the groups of our processes now, where only these find it if we are killed.
+    pub(crate) fn note_members(&mut self) {
+        if let Some(Confinement::Affinity { .. }) = self.confinement {
+            self.folder.note_members();
+        }
     }
 
     pub(crate) fn output(&mut self, name: &str) -> Output {

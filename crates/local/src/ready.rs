@@ -1,13 +1,14 @@
 //! Waiting for a component: for its own line `ready <url>`, or for the signs that the spec names of a
 //! foreign program.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use lab::backend::{Foreign, Service, Stop};
 use lab::host::rest;
 use lab::spec::plain;
+use nix::ifaddrs::getifaddrs;
 use regex::Regex;
 use wire::url::{self, Destination, Server};
 
@@ -19,8 +20,12 @@ mod tests;
 
 /// The beginning of the line by which a component tells its URL.
 const READY: &str = "ready ";
+/// That line in a message.
+const AWAITED: &str = "its line `ready <url>`";
 /// The longest time for one attempt to connect on this host.
 const CONNECT_WITHIN: Duration = Duration::from_millis(200);
+/// The schemes whose servers show a certificate for their name.
+const WITH_CERTIFICATES: [&str; 2] = ["https", "rediss"];
 
 /// A component that was started and is not ready yet.
 pub(super) struct Waiting {
@@ -90,7 +95,7 @@ impl Waiting {
     pub(super) fn missing(&self, service: &Service) -> String {
         match &self.sign {
             Sign::Line => {
-                format!("it never printed `ready <url>`{}", remedy(service).unwrap_or_default())
+                format!("it never printed `ready <url>`{}", service.listen_remedy(AWAITED))
             }
             Sign::Port { log: Some(pattern), .. } => {
                 format!("it never printed a line that `{pattern}` matches")
@@ -102,23 +107,13 @@ impl Waiting {
 
 /// Returns the end of a component that was never ready, with the remedy if it may not know our option.
 pub(super) fn told(stop: Stop, service: &Service) -> Stop {
-    match (stop, remedy(service)) {
-        (Stop::Died { component, why, last_lines }, Some(remedy)) => {
+    let remedy = service.listen_remedy(AWAITED);
+    match stop {
+        Stop::Died { component, why, last_lines } if !remedy.is_empty() => {
             Stop::Died { component, why: format!("{why} before it was ready{remedy}"), last_lines }
         }
-        (stop, _) => stop,
+        stop => stop,
     }
-}
-
-/// Returns what to write for a program that knows nothing of us; `None` for our own ones, and for a component whose
-/// command or spec says where it listens.
-fn remedy(service: &Service) -> Option<String> {
-    let is_own = service.command.first().is_some_and(|program| program == "benchwright");
-    (service.takes_listen() && !is_own).then(|| {
-        "; we appended `--listen ADDRESS:PORT` to its command, and await its line `ready <url>`: if it knows \
-         neither, write `port: auto` beside its command, and ${port} where the command names the port"
-            .to_owned()
-    })
 }
 
 /// Returns the server of what a component printed behind `ready`: its URL, or its address if the spec states the
@@ -146,15 +141,52 @@ pub(super) fn check(printed: &str, service: &Service) -> Result<Server, String> 
     };
     let addresses = (host.as_str(), port).to_socket_addrs();
     let addresses = addresses.map_err(|error| format!("`{host}`: {}", plain(&error)))?;
-    // The kernel gives a socket only an address of its own.
-    let is_own = |address: SocketAddr| UdpSocket::bind((address.ip(), 0)).is_ok();
-    match addresses.into_iter().all(is_own) {
-        true => Ok(server),
-        false => Err(format!(
+    of_this_host(&server, host, &addresses.collect::<Vec<_>>(), &own_addresses())
+}
+
+/// Returns the server if all addresses of its host are among our own. A name that others give a meaning to is replaced
+/// by its address: the generator would ask for it once more, and could get another one. One with a certificate stays,
+/// since whoever answers must show that.
+fn of_this_host(
+    server: &Server,
+    host: &str,
+    addresses: &[SocketAddr],
+    own: &[IpAddr],
+) -> Result<Server, String> {
+    let is_own = |ip: IpAddr| ip.is_loopback() || ip.is_unspecified() || own.contains(&ip);
+    if !addresses.iter().all(|address| is_own(address.ip().to_canonical())) {
+        return Err(format!(
             "`{host}` is not this host; load a service elsewhere by `where: {{backend: external}}` and \
              `sut.endpoint`"
-        )),
+        ));
     }
+    let is_fixed = host.parse::<IpAddr>().is_ok()
+        || host.eq_ignore_ascii_case("localhost")
+        || WITH_CERTIFICATES.contains(&&*server.scheme);
+    if is_fixed {
+        return Ok(server.clone());
+    }
+    let accepts =
+        |address: &&SocketAddr| TcpStream::connect_timeout(address, CONNECT_WITHIN).is_ok();
+    let chosen = match addresses {
+        [] => return Err(format!("`{host}` has no address")),
+        [only] => only,
+        [first, ..] => addresses.iter().find(accepts).unwrap_or(first),
+    };
+    let (scheme, rest) = server.url.split_once("://").expect("it was parsed");
+    let (authority, target) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let user_info = &authority[..authority.rfind('@').map_or(0, |at| at + 1)];
+    url::server(&format!("{scheme}://{user_info}{chosen}{target}"))
+}
+
+/// Returns the addresses of the interfaces of this host.
+fn own_addresses() -> Vec<IpAddr> {
+    let addresses = getifaddrs().into_iter().flatten().filter_map(|interface| interface.address);
+    let ip = |address: nix::sys::socket::SockaddrStorage| -> Option<IpAddr> {
+        let four = address.as_sockaddr_in().map(|address| IpAddr::from(address.ip()));
+        four.or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::from(address.ip())))
+    };
+    addresses.filter_map(ip).collect()
 }
 
 /// Waits a moment for the line.

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use lab::Host;
 use lab::host::RunId;
 use lab::spec::plain;
+use measure::quantity::first_of;
 use results::{regular, removal, trust};
 
 use super::notes::{self, Left};
@@ -42,8 +43,8 @@ impl fmt::Display for Removed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counted = |n: usize, one: &str, many: &str, names: Vec<String>| match n {
             0 => None,
-            1 => Some(format!("1 {one} ({})", few(&names))),
-            n => Some(format!("{n} {many} ({})", few(&names))),
+            1 => Some(format!("1 {one} ({})", names.join(", "))),
+            n => Some(format!("{n} {many} ({})", first_of(&names, 4))),
         };
         let paths = |paths: &mut dyn Iterator<Item = &PathBuf>| -> Vec<String> {
             paths.map(|path| path.display().to_string()).collect()
@@ -59,15 +60,6 @@ impl fmt::Display for Removed {
         let pid = self.pid;
         let parts = parts.join(" and ");
         write!(f, "a run (pid {pid}) ended without cleaning up: removed {parts}")
-    }
-}
-
-/// Returns the first ones of names, and the number of the others.
-fn few(names: &[String]) -> String {
-    const MOST: usize = 4;
-    match names.len().saturating_sub(MOST) {
-        0 => names.join(", "),
-        more => format!("{} and {more} more", names[..MOST].join(", ")),
     }
 }
 
@@ -121,9 +113,9 @@ fn remove_of(left: Left, parents: &[PathBuf], staying: &mut Vec<String>) -> Remo
         processes.extend(confine::kill_all_in(group));
     }
     for leader in &left.leaders {
-        for process in leader.processes() {
-            process::kill_if(process, || leader.leads(process));
-            processes.insert(process);
+        for member in leader.processes() {
+            process::kill_if(member.pid(), || member.is_there());
+            processes.insert(member.pid());
         }
     }
     let cgroups = groups.iter().map(|group| confine::remove_run(group)).sum();

@@ -82,6 +82,13 @@ impl RunFolder {
         }
     }
 
+    /// Notes what is in the groups of these processes now.
+    pub(crate) fn note_members(&mut self) {
+        if let Some((_, note)) = &mut self.made {
+            note.add_members();
+        }
+    }
+
     /// Creates a new folder in it, empty, unless one that is there shall be kept.
     pub(crate) fn make_inner(&mut self, name: &str, keep: bool) -> anyhow::Result<PathBuf> {
         let path = self.make()?.join(name);

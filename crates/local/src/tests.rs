@@ -492,7 +492,7 @@ fn a_component_that_never_becomes_ready_is_shown_with_its_output() {
     let text = Stage::text("echo store: permission denied; sleep 60");
     let why = stage.no_answer(&stage.read(&text.replace("within: 30s", "within: 2s")));
     expect![[r#"
-        `server` did not become ready in 2 s: it never printed `ready <url>`; we appended `--listen ADDRESS:PORT` to its command, and await its line `ready <url>`: if it knows neither, write `port: auto` beside its command, and ${port} where the command names the port
+        `server` did not become ready in 2 s: it never printed `ready <url>`; we appended `--listen ADDRESS:PORT` to its command, and await its line `ready <url>`: if it knows nothing of that, write `port: auto` beside its command, and ${port} where the command names the port
           its last output:
             store: permission denied"#]]
     .assert_eq(&why);
@@ -501,12 +501,23 @@ fn a_component_that_never_becomes_ready_is_shown_with_its_output() {
     stage.assert_nothing_left();
 }
 
+/// Its load would reach somebody else.
+#[test]
+fn a_component_that_names_another_host_is_not_loaded() {
+    let stage = Stage::new("");
+    let component = "echo ready http://192.0.2.1:80; exec sleep 60";
+    let why = stage.no_answer(&stage.read(&Stage::text(component)));
+    let said = "`server` printed `ready http://192.0.2.1:80`: `192.0.2.1` is not this host; load a service elsewhere";
+    assert!(why.starts_with(said), "{why}");
+    stage.assert_nothing_left();
+}
+
 #[test]
 fn a_component_that_ends_before_it_is_ready_is_shown_with_its_end() {
     let stage = Stage::new("");
     let why = stage.no_answer(&stage.read(&Stage::text("echo no disk >&2; exit 3")));
     expect![[r#"
-        `server` ended with exit code 3 before it was ready; we appended `--listen ADDRESS:PORT` to its command, and await its line `ready <url>`: if it knows neither, write `port: auto` beside its command, and ${port} where the command names the port
+        `server` ended with exit code 3 before it was ready; we appended `--listen ADDRESS:PORT` to its command, and await its line `ready <url>`: if it knows nothing of that, write `port: auto` beside its command, and ${port} where the command names the port
           its last output:
             no disk"#]]
     .assert_eq(&why);

@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use lab::Host;
+use lab::backend::Stop;
 use lab::spec::{Component, Resolved};
+use measure::Nanos;
 
 use super::digests::find_program;
+use crate::helper::{self, Unanswered};
 
 #[cfg(test)]
 mod tests;
@@ -29,16 +32,20 @@ const KNOWN: [(&str, &str); 12] = [
     ("ruby", "--version"),
 ];
 
+/// The longest time that a program may take to print its version.
+const LONGEST: Nanos = Nanos::from_secs(10);
+
 /// Returns the tool's own version, and those of the known programs that the spec starts.
-pub(crate) fn versions(resolved: &Resolved, host: &Host) -> BTreeMap<String, String> {
+pub(crate) fn versions(resolved: &Resolved, host: &Host) -> Result<BTreeMap<String, String>, Stop> {
+    let mut versions = BTreeMap::from([("benchwright".to_owned(), host.version.clone())]);
     let components = resolved.spec.sut.components();
-    let started = components.filter_map(|component| program(component, resolved, host));
-    let of_program = |path: PathBuf| {
-        let name = path.file_name()?.to_str()?.to_owned();
-        version(&path).map(|version| (name, version))
-    };
-    let ours = ("benchwright".to_owned(), host.version.clone());
-    std::iter::once(ours).chain(started.filter_map(of_program)).collect()
+    for path in components.filter_map(|component| program(component, resolved, host)) {
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+        if let Some(version) = version(&path, name, host)? {
+            versions.insert(name.to_owned(), version);
+        }
+    }
+    Ok(versions)
 }
 
 /// Returns the program of a component, unless it is this one.
@@ -54,15 +61,22 @@ fn program(component: &Component, resolved: &Resolved, host: &Host) -> Option<Pa
 }
 
 /// Returns the first line that a known program prints about its version.
-fn version(path: &Path) -> Option<String> {
-    let name = path.file_name()?.to_str()?;
-    let (_, option) = KNOWN.iter().find(|(known, _)| *known == name)?;
-    let output = Command::new(path).arg(option).stdin(Stdio::null()).output().ok()?;
-    if !output.status.success() {
-        return None;
+fn version(path: &Path, name: &str, host: &Host) -> Result<Option<String>, Stop> {
+    let Some((_, option)) = KNOWN.iter().find(|(known, _)| *known == name) else {
+        return Ok(None);
+    };
+    let mut command = Command::new(path);
+    command.arg(option).stdin(Stdio::null());
+    let answer = match helper::ask(command, LONGEST, host) {
+        Ok(answer) => answer,
+        Err(Unanswered::Interrupted) => return Err(Stop::Interrupted),
+        Err(Unanswered::NotStarted(_) | Unanswered::Late) => return Ok(None),
+    };
+    if !answer.status.success() {
+        return Ok(None);
     }
     // Some print it on stderr.
-    let text = [output.stdout, output.stderr].concat();
+    let text = [answer.stdout, answer.stderr].concat();
     let text = String::from_utf8_lossy(&text);
-    text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+    Ok(text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned))
 }

@@ -205,6 +205,7 @@ impl Watched {
         let now = host::now();
         for (path, quota) in cpu_stat.iter().zip(&mut consumed.quotas) {
             throttling(text, path, now, quota);
+            quota.ran.extend(source.group.usage_ns(source.pid).map(|ns| (now, ns)));
         }
         let processes = source.group.processes(source.pid);
         threads(text, &processes, now, consumed);

@@ -6,7 +6,7 @@ use crate::time::Nanos;
 /// The share of time from which a shard's work is the generator's limit: its own work may make an open loop
 /// late, and the rate of a closed loop is that of the generator.
 pub const BUSY: f64 = 0.7;
-/// The share of time in which others may run on a generator's core without being named as the reason.
+/// The share of time in which others may run on a core of the generator or of the system without being named.
 pub const OTHERS_UNNOTICED: f64 = 0.02;
 /// The lateness that is always allowed: below it the generator's cannot be told from the machine's.
 pub const LATENESS_UNNOTICED: Nanos = Nanos::from_micros(100);

@@ -113,6 +113,17 @@ pub fn requests(n: u64) -> String {
     format!("{} {}", counted(n), if n == 1 { "request" } else { "requests" })
 }
 
+/// Lists names, of more than `most` of them the first ones and the number of the others: `a, b and 3 more`.
+pub fn first_of(names: &[String], most: usize) -> String {
+    match names.len() <= most {
+        true => names.join(", "),
+        false => {
+            let (first, others) = names.split_at(most - 1);
+            format!("{} and {} more", first.join(", "), counted(others.len() as u64))
+        }
+    }
+}
+
 /// Formats the probability of a test for a table: `0.0093`, `< 0.0001`.
 pub fn probability(p: f64) -> String {
     if p < 0.0001 { "< 0.0001".to_owned() } else { format!("{p:.4}") }

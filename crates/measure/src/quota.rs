@@ -3,13 +3,29 @@
 #[cfg(test)]
 mod tests;
 
-/// Returns the share of a time, by the growth of the kernel's counters in it: the time in which the quota
-/// stopped the group as a share of that time, and the periods of the quota, stopped and all, where they are
-/// counted.
-///
-/// The kernel adds up the time of all CPUs on which the group was stopped. It was never stopped for longer
-/// than the periods in which that happened.
-pub fn stopped_share(time: f64, periods: Option<(f64, f64)>) -> f64 {
-    let of_periods = periods.filter(|(_, all)| 0.0 < *all).map(|(stopped, all)| stopped / all);
-    time.min(of_periods.unwrap_or(1.0)).clamp(0.0, 1.0)
+/// The growth of the kernel's counters of a group in some time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Growth {
+    /// The time in which the quota stopped the group, added up over CPUs, as a multiple of the time.
+    pub stopped: f64,
+    /// The CPU time that the group used, as a multiple of the time; 0 if it is not known.
+    pub ran: f64,
+    /// The periods of the quota in which it stopped the group, and all of them, where they are counted.
+    pub periods: Option<(f64, f64)>,
+}
+
+impl Growth {
+    /// Returns the share of the time in which the quota stopped the group on a CPU, as a mean over the CPUs that
+    /// had something of it to run: at most.
+    ///
+    /// The kernel does not say how many CPUs these are. Each of them ran the group, stopped it, or did neither, so
+    /// there are at least as many as both times add up to, and one. The share is exact if the group always had
+    /// something to run on each of them, and too high otherwise; without the time that it ran, too. No CPU was
+    /// stopped for longer than the periods in which that happened, but they count as a whole.
+    pub fn stopped_share(&self) -> f64 {
+        let of_periods = self.periods.filter(|(_, all)| 0.0 < *all);
+        let of_periods = of_periods.map_or(1.0, |(stopped, all)| stopped / all);
+        let cpus = (self.stopped + self.ran).max(1.0);
+        (self.stopped / cpus).min(of_periods).clamp(0.0, 1.0)
+    }
 }

@@ -19,6 +19,13 @@ mod tests;
 const SUPERLINEAR: f64 = 1.05;
 /// The law is not evaluated beyond this many times the largest level.
 pub const FARTHEST: f64 = 2.0;
+/// The fewest levels that show a law.
+pub const FEWEST_LEVELS: usize = 3;
+/// A form needs this many values more than it has parameters: the variance of the noise is a parameter, too,
+/// and the corrected information criterion divides by what is left, less one.
+const SPARE: usize = 3;
+/// The fewest values that show a law: those of the simplest form.
+pub const FEWEST_VALUES: usize = Form::Linear.parameters() + SPARE;
 
 /// The number of simulated experiments behind the intervals of a law.
 const DRAWS: usize = 1_000;
@@ -112,7 +119,7 @@ impl Form {
     const ALL: [Form; 3] = [Form::Linear, Form::Amdahl, Form::Usl];
 
     /// The number of its parameters.
-    fn parameters(self) -> usize {
+    const fn parameters(self) -> usize {
         match self {
             Form::Linear => 1,
             Form::Amdahl => 2,
@@ -260,7 +267,7 @@ fn points(levels: &[Level]) -> Option<Vec<Points>> {
         (1.0 <= level.n).then_some(Points { n: level.n, logs })
     };
     let points: Vec<Points> = levels.iter().map(of_level).collect::<Option<_>>()?;
-    (3 <= points.len()).then_some(points)
+    (FEWEST_LEVELS <= points.len()).then_some(points)
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -272,13 +279,14 @@ struct Fit {
 
 /// Fits each form that has fewer parameters than there are levels.
 fn fits(points: &[Points]) -> Vec<Fit> {
-    let count = count(points) as f64;
+    let values = count(points);
+    let count = values as f64;
     let fit = |form: Form| {
-        // The variance of the noise is a parameter, too.
-        let k = form.parameters() as f64 + 1.0;
-        if points.len() <= form.parameters() || count - k - 1.0 < 1.0 {
+        if points.len() <= form.parameters() || values < form.parameters() + SPARE {
             return None;
         }
+        // The variance of the noise is a parameter, too.
+        let k = form.parameters() as f64 + 1.0;
         let (law, squares) = least_squares(points, form);
         let variance = (squares / count).max(ROUNDING * ROUNDING);
         let aicc = count * variance.ln() + 2.0 * k + 2.0 * k * (k + 1.0) / (count - k - 1.0);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::{fs, io};
 
 use measure::Nanos;
-use measure::quota::stopped_share;
+use measure::quota::Growth;
 
 #[cfg(test)]
 mod tests;
@@ -117,18 +117,26 @@ fn stolen_of(cpu: u32, stat: &str) -> Option<Nanos> {
 pub struct Quota {
     /// The time that it stopped the group, added up over CPUs.
     pub time: Nanos,
+    /// The CPU time that the group used; zero where it is not counted.
+    pub ran: Nanos,
     /// The periods in which it stopped the group, and all of them.
     pub stopped: u64,
     pub periods: u64,
 }
 
 impl Quota {
-    /// Returns the share of a time in which it stopped the group, from earlier counters on.
+    /// Returns the share of a time in which it stopped the group, from earlier counters on; at most.
     pub fn share_since(&self, earlier: &Quota, length: Nanos) -> f64 {
         let growth = |now: u64, then: u64| now.saturating_sub(then) as f64;
-        let time = growth(self.time.0, earlier.time.0) / length.0 as f64;
-        let stopped = growth(self.stopped, earlier.stopped);
-        stopped_share(time, Some((stopped, growth(self.periods, earlier.periods))))
+        let of_length = |now: Nanos, then: Nanos| growth(now.0, then.0) / length.0 as f64;
+        let periods =
+            (growth(self.stopped, earlier.stopped), growth(self.periods, earlier.periods));
+        let growth = Growth {
+            stopped: of_length(self.time, earlier.time),
+            ran: of_length(self.ran, earlier.ran),
+            periods: Some(periods),
+        };
+        growth.stopped_share()
     }
 }
 
@@ -157,11 +165,14 @@ pub fn quotas() -> Vec<Quota> {
 fn quotas_in(root: &Path, group: &str) -> Vec<Quota> {
     let group = root.join(group.trim_start_matches('/'));
     let groups = group.ancestors().take_while(|path| path.starts_with(root));
-    groups.filter_map(|path| quota(&fs::read_to_string(path.join("cpu.stat")).ok()?)).collect()
+    let read = |path: &Path, file: &str| fs::read_to_string(path.join(file)).ok();
+    let of = |path| quota(&read(path, "cpu.stat")?, read(path, "cpuacct.usage").as_deref());
+    groups.filter_map(of).collect()
 }
 
-/// Parses `cpu.stat`: version 1 counts nanoseconds, version 2 microseconds.
-fn quota(stat: &str) -> Option<Quota> {
+/// Parses `cpu.stat`: version 1 counts nanoseconds, and the CPU time in a file of its own; version 2 counts
+/// microseconds.
+fn quota(stat: &str, usage: Option<&str>) -> Option<Quota> {
     let value = |of: &str| {
         let (_, value) =
             stat.lines().filter_map(|l| l.split_once(' ')).find(|(name, _)| *name == of)?;
@@ -169,7 +180,9 @@ fn quota(stat: &str) -> Option<Quota> {
     };
     let time = value("throttled_time").map(Nanos);
     let time = time.or_else(|| value("throttled_usec").map(Nanos::from_micros))?;
-    Some(Quota { time, stopped: value("nr_throttled")?, periods: value("nr_periods")? })
+    let usage = || usage?.trim().parse().ok().map(Nanos);
+    let ran = value("usage_usec").map(Nanos::from_micros).or_else(usage).unwrap_or_default();
+    Some(Quota { time, ran, stopped: value("nr_throttled")?, periods: value("nr_periods")? })
 }
 
 fn ticks_per_second() -> u64 {

@@ -23,6 +23,9 @@ mod tests;
 /// With more curves none can be followed.
 const MOST_CURVES: usize = 8;
 
+/// The contents of the page, for those who give it away.
+const CONTENTS: &str = "the names of the files, their labels and their figures";
+
 const LEVELS: [Quantile; 5] =
     [Quantile::P50, Quantile::P90, Quantile::P99, Quantile::P999, Quantile::P9999];
 
@@ -30,7 +33,7 @@ const LEVELS: [Quantile; 5] =
 pub fn render(files: &[Foreign]) -> String {
     let mut body = String::new();
     write(files, &mut body).expect("writing to a string does not fail");
-    page::document(&title(files), &body)
+    page::document(&title(files), CONTENTS, &body)
 }
 
 fn title(files: &[Foreign]) -> String {

@@ -18,11 +18,16 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
+/// The contents of the page, for those who give it away.
+const CONTENTS: &str = "the command with its arguments as they were written, the targets and all figures, and its \
+                        messages may quote what the service answered. Secrets that were written as \
+                        <code>${env.NAME}</code> are not in it";
+
 /// Renders the page of one load, complete or interrupted, valid or not.
 pub fn render(load: &Load) -> String {
     let mut body = String::new();
     write(load, &mut body).expect("writing to a string does not fail");
-    page::document(&title(load), &body)
+    page::document(&title(load), CONTENTS, &body)
 }
 
 fn write(load: &Load, out: &mut String) -> std::fmt::Result {
@@ -32,7 +37,7 @@ fn write(load: &Load, out: &mut String) -> std::fmt::Result {
     out.push_str("<section><h2>Figures</h2>\n");
     match figures::all(load) {
         _ if load.foreign.is_some() => out.push_str("<p>Its generator keeps no histogram.</p>"),
-        figures if figures.is_empty() => out.push_str("<p>Nothing was answered.</p>"),
+        figures if figures.is_empty() => out.push_str("<p>There was no response.</p>"),
         figures => {
             out.push_str("<div class=\"charts\">\n");
             figures.iter().for_each(|figure| out.push_str(&figure.html()));
@@ -101,10 +106,12 @@ fn asked(load: &Load) -> String {
             format!("Open loop: by the clock, {arrivals} arrivals, for {length}{connections}.")
         }
         (Pacing::Closed { think_ns: 0 }, _) => {
-            format!("Closed loop: each answer brings the next request, for {length}{connections}.")
+            format!(
+                "Closed loop: each response brings the next request, for {length}{connections}."
+            )
         }
         (Pacing::Closed { think_ns }, _) => format!(
-            "Closed loop: each answer brings the next request after {}, for {length}{connections}.",
+            "Closed loop: each response brings the next request after {}, for {length}{connections}.",
             time(*think_ns)
         ),
     }
@@ -193,7 +200,7 @@ fn completed(load: &Load, out: &mut String) -> std::fmt::Result {
             share(rates.completed, rates.offered)
         ),
         Pacing::Closed { .. } => out.write_str(
-            "<p>as fast as answers came</p><p class=\"definition\">A closed loop slows down with \
+            "<p>as fast as responses came</p><p class=\"definition\">A closed loop slows down with \
              its target, and sends fewer requests the slower it is.</p></div>",
         ),
     }
@@ -204,7 +211,7 @@ fn response(load: &Load, out: &mut String) -> std::fmt::Result {
     match &load.total.response_time {
         None => match &load.total.printed {
             Some(printed) => out.push_str(&of_printed(printed)),
-            None => out.push_str("<p class=\"big\">none</p><p>Nothing was answered.</p>"),
+            None => out.push_str("<p class=\"big\">none</p><p>There was no response.</p>"),
         },
         Some(times) => write!(
             out,
@@ -218,7 +225,7 @@ fn response(load: &Load, out: &mut String) -> std::fmt::Result {
         )?,
     }
     out.push_str(
-        "<p class=\"definition\">From the intended start to the complete answer: what a user \
+        "<p class=\"definition\">From the intended start to the complete response: what a user \
          waits.</p></div>\n",
     );
     Ok(())
@@ -330,7 +337,7 @@ fn generator(generator: &Generator) -> Vec<(String, String)> {
         ("throttled", generator.throttled_share.map(percent)),
         ("waiting for a CPU", generator.run_queue_wait_share.map(percent)),
         (
-            "answers waited in the kernel, p99",
+            "responses waited in the kernel, p99",
             generator.receive_delay.as_ref().map(|t| time(t.p99_ns)),
         ),
         ("TCP segments sent", generator.segments_sent.map(integer)),

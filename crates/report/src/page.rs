@@ -31,10 +31,10 @@ const MOST_SPEC: usize = 64 * 1024;
 /// The most trials that are shown without being asked for.
 const MOST_OPEN: usize = 40;
 
-/// The sentence for those who give the page away.
-const CONTAINS: &str = "Before you share this page: it contains the experiment file, the description of the \
-                        machine and all figures, and its messages may quote what the service answered or printed. \
-                        Secrets that were written as <code>${env.NAME}</code> are not in it.";
+/// The contents of the page of a run, for those who give it away.
+const CONTENTS: &str = "the experiment file, the description of the machine and all figures, and its messages may quote \
+                        what the service answered or printed. Secrets that were written as \
+                        <code>${env.NAME}</code> are not in it";
 
 /// A report that was written, and the parts of the directory that it lacks.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,17 +86,19 @@ pub const NAME: &str = "report.html";
 fn page(run: &Run) -> String {
     let mut body = String::new();
     write_body(run, &mut body).expect("writing to a string does not fail");
-    document(&run.manifest.experiment, &body)
+    document(&run.manifest.experiment, CONTENTS, &body)
 }
 
-/// The whole file. The title is foreign text; `body` is our own markup.
-pub(crate) fn document(title: &str, body: &str) -> String {
+/// The whole file. The title is foreign text; `contents`, which completes a sentence for those who give the page away, and
+/// `body` are our own markup.
+pub(crate) fn document(title: &str, contents: &str, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <title>{} · benchwright</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
-         {body}<div id=\"tip\" hidden></div>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+         {body}<footer class=\"definition\">Before you share this page: it contains {contents}.</footer>\n\
+         <div id=\"tip\" hidden></div>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
         escape(title),
     )
 }
@@ -379,7 +381,6 @@ fn provenance(run: &Run, out: &mut String) -> std::fmt::Result {
     };
     fold(out, "Spec, resolved", &format!("<pre>{}</pre>", escape(&spec)));
     fold(out, "Run it again", &format!("<pre>{}</pre>", escape(&commands(run))));
-    writeln!(out, "<p class=\"definition\">{CONTAINS}</p>")?;
     out.push_str("</section>\n");
     Ok(())
 }

@@ -185,6 +185,18 @@ fn the_p99_is_drawn_against_what_was_completed() {
 }
 
 #[test]
+fn the_line_of_the_p99_follows_the_load_and_not_the_time() {
+    let mut fixture = Fixture::new(|_| {});
+    [1_000.0, 3_000.0, 500.0, 2_000.0].into_iter().for_each(|rate| fixture.push(rate, |_| {}));
+    let page = page(&fixture);
+    let p99 = page.split("<figure id=\"p99\"").nth(1).unwrap().split("</figure>").next().unwrap();
+    let line = p99.split("class=\"line c1 d0\" d=\"M").nth(1).unwrap().split('"').next().unwrap();
+    let x = |point: &str| point.split(' ').next().unwrap().parse::<f64>().unwrap();
+    let drawn: Vec<f64> = line.split('L').map(x).collect();
+    assert!(3 <= drawn.len() && drawn.is_sorted(), "{line}");
+}
+
+#[test]
 fn the_page_refers_to_nothing_outside_itself() {
     let page = page(&Fixture::sweep());
     for reference in ["src=", "href=", "url(", "@import", "<link", "<iframe", "fetch(", "import("] {
@@ -213,6 +225,9 @@ fn a_thousand_trials_stay_below_two_megabytes() {
     assert!(page.len() <= 2_000_000, "{} bytes", page.len());
     assert!(page.contains("<td>1000</td>"), "the table of trials holds the last one");
     assert!(words(&page).contains("trials are drawn"));
+    if let Some(wanted) = std::env::var_os("REPORT_SAMPLE_THOUSAND") {
+        fs::write(wanted, page).unwrap();
+    }
 }
 
 #[test]
@@ -453,6 +468,9 @@ fn a_page_without_a_spec_shows_no_answer() {
     let fixture = Fixture::sweep();
     let answered = words(&page(&fixture));
     assert!(answered.contains("✓ Answered"), "{answered}");
+    let contents = "Before you share this page: it contains the experiment file, the description of the machine";
+    assert!(answered.contains(contents), "{answered}");
+    assert!(answered.contains("are not in it."), "{answered}");
     let why = "results/x/spec.yaml:1:1: it is empty";
     let (page, written) = compose(&fixture.directory, None, None, Some(why)).unwrap();
     assert_eq!(written.problems, [format!("the answer: {why}")]);

@@ -4,7 +4,6 @@
 //! it stays correct if the folder is moved.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
 
 use measure::estimate::{self, CONFIDENCE};
 use measure::quantity::grouped;
@@ -124,30 +123,20 @@ impl Answer {
     /// Returns the trials on which the results of the searches rest: those at the loads of their maxima and
     /// capacities, and at the lowest load above each capacity that missed the SLO.
     pub fn rests_on(&self, journal: &[Entry]) -> BTreeSet<u32> {
-        let conclusions = at_load::conclusions(journal);
-        let place = |entry: &Entry| (entry.strand, entry.configuration().load().map(f64::to_bits));
-        let mut equal: BTreeMap<_, Vec<&Entry>> = BTreeMap::new();
-        let mut places = BTreeMap::new();
-        for entry in journal.iter().filter(|entry| entry.purpose == Purpose::Trial) {
-            equal.entry(place(entry)).or_default().push(entry);
-            places.insert(entry.trial, place(entry));
+        let (mut wanted, found) = (BTreeSet::new(), self.found_in());
+        for trials in at_load::by_strand(journal).into_values() {
+            let mut loads = at_load::by_load(trials);
+            loads.sort_by_key(|load| load.attempts[0].configuration());
+            let of = |trial: u32| loads.iter().position(|load| load.has(trial));
+            let is_missed = |at: &usize| loads[*at].conclusion() == Some(Conclusion::Missed);
+            for (maximum, capacity) in &found {
+                let (maximum, capacity) = (maximum.and_then(of), capacity.and_then(of));
+                let above = capacity.and_then(|at| (at + 1..loads.len()).find(is_missed));
+                let each = [maximum, capacity, above].into_iter().flatten();
+                wanted.extend(each.flat_map(|at| &loads[at].attempts).map(|entry| entry.trial));
+            }
         }
-        let is_missed = |entry: &&Entry| conclusions.get(&entry.trial) == Some(&Conclusion::Missed);
-        let mut wanted = BTreeSet::new();
-        for (maximum, capacity) in self.found_in() {
-            let capacity = capacity.and_then(|trial| places.get(&trial).copied());
-            // The bits of loads are ordered as the loads are.
-            let above = capacity.and_then(|at| {
-                let above = equal.range((Bound::Excluded(at), Bound::Unbounded));
-                let mut of_strand = above.take_while(|(place, _)| place.0 == at.0);
-                of_strand.find(|(_, trials)| trials.iter().any(is_missed))
-            });
-            let maximum = maximum.and_then(|trial| places.get(&trial).copied());
-            wanted
-                .extend(maximum.into_iter().chain(capacity).chain(above.map(|(place, _)| *place)));
-        }
-        let trials = wanted.iter().filter_map(|place| equal.get(place)).flatten();
-        trials.map(|entry| entry.trial).collect()
+        wanted
     }
 
     /// Returns the trials of the maximum and of the capacity of each search.

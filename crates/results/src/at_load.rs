@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use measure::estimate;
 use measure::quantity::{counted, requests};
+use measure::{Rate, estimate};
 
 use crate::journal::{Entry, Observed, Purpose};
 use crate::slo::{self, Judged};
@@ -147,15 +147,22 @@ pub fn judgements<'a>(journal: impl IntoIterator<Item = &'a Entry>) -> Vec<Judge
 /// Returns the conclusion from each trial of a run, which is that of the trials with which it is judged. A trial
 /// that is no evidence has none.
 pub fn conclusions<'a>(journal: impl IntoIterator<Item = &'a Entry>) -> BTreeMap<u32, Conclusion> {
-    let mut strands: BTreeMap<Option<u32>, Vec<&Entry>> = BTreeMap::new();
-    for entry in journal {
-        strands.entry(entry.strand).or_default().push(entry);
-    }
-    let judgements = strands.into_values().flat_map(judgements);
+    let judgements = by_strand(journal).into_values().flat_map(judgements);
     let each = judgements.flat_map(|Judgement { trials, conclusion }| {
         trials.into_iter().map(move |entry| (entry.trial, conclusion))
     });
     each.collect()
+}
+
+/// Returns the trials of each strand: one search, made once.
+pub fn by_strand<'a>(
+    journal: impl IntoIterator<Item = &'a Entry>,
+) -> BTreeMap<Option<u32>, Vec<&'a Entry>> {
+    let mut strands: BTreeMap<_, Vec<&Entry>> = BTreeMap::new();
+    for entry in journal {
+        strands.entry(entry.strand).or_default().push(entry);
+    }
+    strands
 }
 
 /// The trials of one search at one load.
@@ -179,12 +186,18 @@ pub fn by_load<'a>(journal: impl IntoIterator<Item = &'a Entry>) -> Vec<AtLoad<'
     loads
 }
 
-impl<'a> AtLoad<'a> {
-    /// Returns the requested rate of each target; `None` of a closed loop, a shape and a trace.
-    pub fn asked_per_target(&self) -> Option<f64> {
-        self.attempts.first()?.configuration().load()
-    }
+/// Returns the attempts of one search with this purpose at this load of each target; `None` is one without a rate.
+pub fn at<'a>(
+    journal: impl IntoIterator<Item = &'a Entry>,
+    purpose: Purpose,
+    load: Option<Rate>,
+) -> AtLoad<'a> {
+    let load = load.map(Rate::as_per_second);
+    let is_here = |entry: &&Entry| entry.purpose == purpose && entry.configuration().load() == load;
+    AtLoad { attempts: journal.into_iter().filter(is_here).collect() }
+}
 
+impl<'a> AtLoad<'a> {
     /// Returns the load of all targets: what was asked for, or of a load without a rate what was offered.
     pub fn rate_per_s(&self) -> Option<f64> {
         let (entry, observed) = self.evidence().next()?;

@@ -19,6 +19,9 @@ pub const THROTTLED: f64 = 0.1;
 /// The share of a role's CPUs from which the use of others counts: it is the difference of two counters of
 /// ticks, of which one is sampled, so less may be chance.
 pub const FOREIGN: f64 = 0.1;
+/// The share of a second of a CPU from which what the hypervisor took counts. The kernel counts ticks of 10 ms, and may
+/// be one off at each end: one or two of them may be an error of counting.
+pub const STOLEN: f64 = 0.03;
 
 /// The name of all roles together, where they share CPUs.
 pub const TOGETHER: &str = "machine";
@@ -162,7 +165,7 @@ pub struct Component {
     /// Runnable threads that waited for a CPU, on average.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub run_queue: Series<f64>,
-    /// The share of the interval in which its CPU limit stopped it, or the part of it (one container of a
+    /// The share of the interval in which its CPU limit stopped it, at most, or the part of it (one container of a
     /// pod) that a limit stopped most. Up to version 1 a sum over CPUs and containers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub throttled: Series<f64>,

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The outcomes that are wrong responses: neither lateness nor a disturbed machine makes a response wrong.
-const WRONG: [&str; 4] = [STATUS, "check", "capture", "malformed"];
+/// The outcomes that are wrong responses: neither lateness nor a disturbed machine makes a response wrong. What is
+/// malformed is no whole response, and ends its connection.
+pub(crate) const WRONG_BUT_WHOLE: [&str; 3] = [STATUS, "check", "capture"];
+const MALFORMED: &str = "malformed";
 /// The outcome of requests whose response has a status of failure.
 pub(crate) const STATUS: &str = "status";
 /// The status with which a rate limiter refuses requests (RFC 6585, 4).
@@ -34,7 +36,7 @@ pub struct Failure {
 
 impl Failure {
     pub(crate) fn is_wrong_response(&self) -> bool {
-        WRONG.contains(&&*self.outcome)
+        WRONG_BUT_WHOLE.contains(&&*self.outcome) || self.outcome == MALFORMED
     }
 
     /// Returns true if the service refused these requests, which it may not do at a lower load.

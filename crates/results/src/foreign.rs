@@ -7,7 +7,7 @@ use measure::{Nanos, Quantile};
 use serde::{Deserialize, Serialize};
 
 use crate::failing::Tally;
-use crate::metric::{Metric, Wanted};
+use crate::metric::{Metric, MetricOf};
 use crate::printed::{Percentile, Since};
 use crate::times::Times;
 
@@ -303,7 +303,7 @@ impl Facts {
     }
 
     /// Returns a figure of all requests, or of those with a label, of which a file has percentiles alone.
-    pub fn wanted(&self, wanted: &Wanted) -> Option<f64> {
+    pub fn wanted(&self, wanted: &MetricOf) -> Option<f64> {
         match &wanted.label {
             None => self.figure(wanted.metric),
             Some(label) => {
@@ -314,7 +314,7 @@ impl Facts {
     }
 
     /// Returns the number of requests that such a figure rests on.
-    pub fn count_of(&self, wanted: &Wanted) -> Option<u64> {
+    pub fn count_of(&self, wanted: &MetricOf) -> Option<u64> {
         match &wanted.label {
             None => self.count(),
             Some(label) => self.labels.get(label)?.times.as_ref()?.count(),

@@ -530,7 +530,7 @@ pub struct Interval {
     /// The share in which the hypervisor ran others on its CPUs.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub steal: Option<f64>,
-    /// The share in which a CPU quota kept the generator from running.
+    /// The share in which a CPU quota kept the generator from running, at most.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub throttled: Option<f64>,
 }
@@ -621,7 +621,7 @@ pub struct Generator {
     /// Share of the measurement in which the hypervisor ran others on our CPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steal_share: Option<f64>,
-    /// Share of the measurement in which a CPU quota kept us from running.
+    /// Share of the measurement in which a CPU quota kept us from running, at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throttled_share: Option<f64>,
     /// Share of the measurement in which a shard was runnable, but another thread ran.

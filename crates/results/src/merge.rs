@@ -509,14 +509,14 @@ fn add_generator(whole: &mut Generator, part: Generator) -> Result<(), String> {
     whole.script_share = scripted.reduce(f64::max);
     add_times(&mut whole.wake_up_delay, part.wake_up_delay)?;
     whole.spin_share = most(whole.spin_share, part.spin_share);
-    add_times(&mut whole.hiccup, part.hiccup)?;
+    add_if_known(&mut whole.hiccup, part.hiccup)?;
     whole.paused_share = most(whole.paused_share, part.paused_share);
     whole.hiccup_max_ns = most(whole.hiccup_max_ns, part.hiccup_max_ns);
     whole.turn_max_ns = most(whole.turn_max_ns, part.turn_max_ns);
     whole.steal_share = most(whole.steal_share, part.steal_share);
     whole.throttled_share = most(whole.throttled_share, part.throttled_share);
     whole.run_queue_wait_share = most(whole.run_queue_wait_share, part.run_queue_wait_share);
-    add_times(&mut whole.receive_delay, part.receive_delay)?;
+    add_if_known(&mut whole.receive_delay, part.receive_delay)?;
     // These are counts of hosts, which some of the generators may share.
     whole.segments_sent = None;
     whole.segments_retransmitted = None;
@@ -526,6 +526,16 @@ fn add_generator(whole: &mut Generator, part: Generator) -> Result<(), String> {
     Ok(())
 }
 
+/// Adds the times of another generator; those of both are unknown if those of one are.
+fn add_if_known(whole: &mut Option<Times>, part: Option<Times>) -> Result<(), String> {
+    match part {
+        Some(_) if whole.is_some() => add_times(whole, part)?,
+        _ => *whole = None,
+    }
+    Ok(())
+}
+
+/// Adds the times of another part, which may have none.
 fn add_times(whole: &mut Option<Times>, part: Option<Times>) -> Result<(), String> {
     *whole = match (whole.take(), part) {
         (Some(one), Some(other)) => Some(one.merged(&other).ok_or("a histogram is unreadable")?),

@@ -274,18 +274,18 @@ impl TryFrom<String> for Metric {
 
 /// A metric of all requests, or of those with a label: `p99`, `login.p99`.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Wanted {
+pub struct MetricOf {
     pub label: Option<String>,
     pub metric: Metric,
 }
 
-impl From<Metric> for Wanted {
-    fn from(metric: Metric) -> Wanted {
-        Wanted { label: None, metric }
+impl From<Metric> for MetricOf {
+    fn from(metric: Metric) -> MetricOf {
+        MetricOf { label: None, metric }
     }
 }
 
-impl fmt::Display for Wanted {
+impl fmt::Display for MetricOf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.label {
             Some(label) => write!(f, "{label}.{}", self.metric),
@@ -294,21 +294,21 @@ impl fmt::Display for Wanted {
     }
 }
 
-impl FromStr for Wanted {
+impl FromStr for MetricOf {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Wanted, String> {
+    fn from_str(text: &str) -> Result<MetricOf, String> {
         let of_all = match text.parse::<Metric>() {
             Ok(metric) => return Ok(metric.into()),
             Err(why) => why,
         };
         let of_label = |metric: Metric| {
             let label = text.strip_suffix(metric.name())?.strip_suffix('.')?;
-            (!label.is_empty()).then(|| Wanted { label: Some(label.to_owned()), metric })
+            (!label.is_empty()).then(|| MetricOf { label: Some(label.to_owned()), metric })
         };
         match Metric::ALL.into_iter().find_map(of_label) {
             Some(wanted) if OfLabel::METRICS.contains(&wanted.metric) => Ok(wanted),
-            Some(Wanted { label, metric }) => {
+            Some(MetricOf { label, metric }) => {
                 let label = label.unwrap_or_default();
                 Err(format!("there is no {metric} by label; write {label}.p50 or {label}.p99"))
             }

@@ -87,6 +87,16 @@ pub fn open_input(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Opens a file that is read more than once, as those of an experiment are: from a pipe only the first reader would get
+/// anything, and nobody may be at its other end.
+pub fn open_again(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    match file.metadata()?.file_type().is_fifo() {
+        true => Err(io::Error::other("it is a pipe, and an experiment reads it more than once")),
+        false => Ok(file),
+    }
+}
+
 /// The number of the device `/dev/null`, which is the same on every Linux.
 const EMPTY: u64 = 0x103;
 

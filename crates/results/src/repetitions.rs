@@ -8,7 +8,7 @@ use measure::estimate;
 use crate::analysis::{self, Code, Difference, Row, Trials, Warning, What};
 use crate::answer::{MOST_LISTED, Search, trials_in_words};
 use crate::at_load::Configuration;
-use crate::components::FOREIGN;
+use crate::components::{FOREIGN, STOLEN};
 use crate::found::{Found, Spread};
 use crate::journal::{Entry, Observed, Purpose, Status};
 use crate::metric::Metric;
@@ -23,10 +23,7 @@ mod tests;
 /// The fewest trials whose spread is shown.
 const FEWEST: usize = 3;
 
-/// The least share of a CPU that the hypervisor takes in a second that is a difference: the kernel counts it
-/// in ticks of 10 ms.
-const STOLEN: f64 = 0.02;
-/// It is one only if it is so many times the usual one, the median of the other trials.
+/// The share of others is a difference only if it is so many times the usual share, the median of the other trials.
 const UNUSUAL: f64 = 2.0;
 
 /// Returns the spread of equal trials and of equal searches, if there are at least three. Only valid

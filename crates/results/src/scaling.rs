@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use measure::quantity::grouped;
-use measure::scaling::{self, Conclusion, Estimate as Known, Identified, Reason};
+use measure::scaling::{
+    self, Conclusion, Estimate as Known, FEWEST_LEVELS, FEWEST_VALUES, Identified, Reason,
+};
 use measure::{Random, estimate};
 use serde::{Deserialize, Serialize};
 
@@ -279,8 +281,9 @@ impl From<Known> for Estimate {
 fn why(reason: &Reason, failed: Option<bool>) -> String {
     match reason {
         Reason::TooFew { levels, values } => format!(
-            "{values} values at {levels} levels are too few: a law needs at least 4 values at 3 levels, \
-             and three values more than it has parameters; add levels, or repeat (repeat: {{searches: 3}})"
+            "{values} values at {levels} levels are too few: a law needs at least {FEWEST_VALUES} values at \
+             {FEWEST_LEVELS} levels, and three values more than it has parameters; add levels, or repeat \
+             (repeat: {{searches: 3}})"
         ),
         Reason::Superlinear { n, efficiency } => {
             format!("at {n} {}", superlinear(*efficiency, failed))

@@ -18,6 +18,7 @@ use measure::quantity::{counted, requests};
 use measure::{Histogram, Nanos};
 use serde::{Deserialize, Serialize};
 
+use crate::failure::WRONG_BUT_WHOLE;
 use crate::load::{Group, Load};
 use crate::times::Times;
 
@@ -42,8 +43,6 @@ const MOST_LABELS: usize = 3;
 /// The smallest number of connections that the target ended, and the smallest share of the responses.
 const FEWEST_ENDED: u64 = 20;
 const MOST_RESPONSES: f64 = 0.9;
-/// The outcomes of failed requests that had a response.
-const BAD_ANSWERS: [&str; 3] = ["status", "check", "capture"];
 /// The statuses that say where the answer is (RFC 9110, 15.4).
 const REDIRECTS: [&str; 5] = ["301", "302", "303", "307", "308"];
 
@@ -60,11 +59,6 @@ pub enum Habit {
     /// It answers most requests with a redirect.
     Redirects,
 }
-
-/// The remedy for a redirect.
-pub const NOT_FOLLOWED: &str =
-    "which is not followed; name the URL that it leads to, if that is meant";
-const FOLLOWED_BY: &str = "`redirects` of a request in a mix follows it";
 
 impl Habit {
     pub const ALL: [Habit; 4] = [
@@ -97,7 +91,7 @@ impl Habit {
             ),
             Habit::SilentClose => (
                 "the target closed the connection after each response without announcing it",
-                "use load.keep_alive 1 (--keep-alive 1), or let the target answer with `Connection: close`",
+                "use load.keep_alive 1, or let the target respond with `Connection: close`",
             ),
             Habit::Redirects => (
                 "most responses were a redirect, which is not followed,",
@@ -187,7 +181,7 @@ fn reconnecting(load: &Load) -> Option<String> {
     let unasked = load.connections.as_ref().and_then(|connections| connections.unasked);
     // What failed without a response took its connection along, and so did bytes that nobody had asked for.
     let outcome = |name: &&str| load.total.outcomes.get(*name).copied().unwrap_or_default();
-    let answered: u64 = BAD_ANSWERS.iter().map(outcome).sum();
+    let answered: u64 = WRONG_BUT_WHOLE.iter().map(outcome).sum();
     let lost = counts.failed.saturating_sub(answered) + unasked.unwrap_or_default();
     let ended = counts.reconnects.saturating_sub(lost);
     let responses = counts.completed_inside;
@@ -212,9 +206,9 @@ fn closing(load: &Load) -> Option<String> {
     closed_silently(load).map(|times| {
         format!(
             "the target closes the connection after each response without announcing it ({} times): requests that are \
-             sent before the close arrives end as `reset`; use --keep-alive 1, or let the target answer with \
-             `Connection: close`",
-            counted(times)
+             sent before the close arrives end as `reset`; {}",
+            counted(times),
+            Habit::SilentClose.in_words().1.replace("load.keep_alive", "--keep-alive")
         )
     })
 }
@@ -241,10 +235,11 @@ fn redirecting(load: &Load) -> Option<String> {
     let statuses: Vec<&str> = redirects.iter().map(|(status, _)| status.as_str()).collect();
     (all < 2 * count).then(|| {
         format!(
-            "{} of {} responses are a redirect ({}), {NOT_FOLLOWED}; {FOLLOWED_BY}",
+            "{} of {} responses are a redirect ({}), which is not followed; {}",
             counted(count),
             counted(all),
-            statuses.join(", ")
+            statuses.join(", "),
+            Habit::Redirects.in_words().1
         )
     })
 }

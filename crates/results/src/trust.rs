@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 
-use nix::unistd::geteuid;
+use nix::unistd::{getegid, geteuid};
 
 use crate::regular;
 
@@ -15,10 +15,10 @@ mod tests;
 
 /// The most bytes of a file that are read.
 const MOST: u64 = 16 << 20;
-/// The permissions of others to change something.
-const OTHERS_WRITE: u32 = 0o022;
-/// The permission of everybody to change something, and the bit that restricts it to what is their own.
-const OTHER_WRITES: u32 = 0o002;
+/// The permissions of the group and of everybody to change something.
+const GROUP_WRITES: u32 = 0o020;
+const EVERYBODY_WRITES: u32 = 0o002;
+/// The bit that restricts them, in a folder, to what is their own.
 const STICKY: u32 = 0o1000;
 
 /// Opens a regular file of ours. Nothing in its place can make this wait: not a FIFO, not a device.
@@ -58,7 +58,7 @@ pub fn check_place(path: &Path) -> io::Result<()> {
             return Err(io::Error::other(format!("it belongs to user {owner}")));
         }
     }
-    match found.mode() & OTHER_WRITES != 0 && found.mode() & STICKY == 0 {
+    match others_may_change(&found) && found.mode() & STICKY == 0 {
         true => Err(io::Error::other("others may change it, and it is not sticky")),
         false => Ok(()),
     }
@@ -78,10 +78,23 @@ fn check(found: &Metadata) -> io::Result<()> {
     if found.uid() != own {
         return Err(io::Error::other(format!("it belongs to user {}, not to {own}", found.uid())));
     }
-    if found.mode() & OTHERS_WRITE != 0 {
+    if others_may_change(found) {
         return Err(io::Error::other("others may change it"));
     }
     Ok(())
+}
+
+fn others_may_change(found: &Metadata) -> bool {
+    let own = (geteuid().as_raw(), getegid().as_raw());
+    is_open(found.mode(), (found.uid(), found.gid()), own)
+}
+
+/// Returns true if something of this mode, owner and group can be changed by others than us and root. A group that has
+/// the number of its user is that user's alone, as most distributions make it, often with a umask that lets it write;
+/// the members of root's group count as root.
+fn is_open(mode: u32, (owner, group): (u32, u32), own: (u32, u32)) -> bool {
+    let is_ours = group == owner && (owner, group) == own;
+    mode & EVERYBODY_WRITES != 0 || mode & GROUP_WRITES != 0 && group != 0 && !is_ours
 }
 
 /// Returns true for a process that we may have started: its real user is ours. The owner of a program

@@ -31,6 +31,14 @@ pub fn of_load(slos: &[Slo], load: &Load) -> Option<Outcome> {
     })
 }
 
+/// Returns the judgement of a load by all objectives: that of its generator, or a new one if it judged by others or not
+/// at all.
+pub fn known(slos: &[Slo], load: &Load) -> Option<Outcome> {
+    let own = load.slo.as_ref().filter(|_| !slos.is_empty());
+    let own = own.filter(|own| own.objectives.iter().map(|one| &one.slo).eq(slos));
+    own.cloned().or_else(|| of_load(slos, load))
+}
+
 /// Judges a part of a load by objectives on all its requests.
 pub fn judge(slos: &[Slo], part: &Part) -> Option<Outcome> {
     judge_by(slos, |slo| match slo.label() {

@@ -1,16 +1,19 @@
 //! The bound of each call into a script, so that none hangs: a loop that does not end is an error with its line.
 //!
 //! Before and after the load LuaJIT interprets the script, and a hook looks at the clock from time to time. During
-//! the load it compiles the script, and a compiled loop calls no hook: then another thread looks at what each
-//! instance is doing ([`Watch`]).
+//! the load it compiles the script, and a compiled loop calls no hook; nor does a function of C, at any time. So
+//! another thread looks at what the script is doing, too ([`Watch`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use load::Fault;
 use mlua::debug::Debug;
 use mlua::{Function, HookTriggers, Lua, Table, VmState};
 
+use crate::end::Inside;
+use crate::outside::Outside;
 use crate::program::Program;
 
 #[cfg(test)]
@@ -32,17 +35,20 @@ impl Jit {
         Ok(Jit { off: jit.get("off")?, on: jit.get("on")? })
     }
 
-    /// Ends whatever this instance runs with an error after this time, until the value that is returned is
-    /// dropped. The whole script is `file`.
+    /// Ends whatever this instance runs with an error after its time, until the value that is returned is
+    /// dropped. The whole script is `file`; what is called begins at `line`, if that is known.
     pub(crate) fn bound<'a>(
         &'a self,
         lua: &'a Lua,
         file: &'a Function,
-        longest: Duration,
+        program: &Program,
+        line: Option<usize>,
     ) -> mlua::Result<Bound<'a>> {
         // With all functions in the file.
         self.off.call::<()>((file, true))?;
-        let bound = Bound { jit: self, lua, file };
+        let (longest, outside) = (program.longest_call(), program.outside().clone());
+        outside.enter(line);
+        let bound = Bound { jit: self, lua, file, outside, _inside: Inside::enter() };
         let end = now() + longest;
         let stop = move |debug: &Debug<'_>| {
             let place = debug.source().short_src.map(|source| source.into_owned());
@@ -67,10 +73,13 @@ pub(crate) struct Bound<'a> {
     jit: &'a Jit,
     lua: &'a Lua,
     file: &'a Function,
+    outside: Arc<Outside>,
+    _inside: Inside,
 }
 
 impl Drop for Bound<'_> {
     fn drop(&mut self) {
+        self.outside.leave();
         self.lua.remove_global_hook();
         self.lua.remove_hook();
         // Only memory that is used up makes it fail, and then the next call fails, too.
@@ -82,8 +91,15 @@ fn every(instructions: u32) -> HookTriggers {
     HookTriggers::new().every_nth_instruction(instructions)
 }
 
+const TOO_LONG: &str = "the script did not return within";
+
 fn too_long(longest: Duration) -> String {
-    format!("the script did not return within {} s", longest.as_secs_f64())
+    format!("{TOO_LONG} {} s", longest.as_secs_f64())
+}
+
+/// Returns true for the fault of a call that did not return.
+pub fn is_endless(Fault(what): &Fault) -> bool {
+    what.contains(TOO_LONG)
 }
 
 fn now() -> Instant {
@@ -129,11 +145,30 @@ impl Calling {
     }
 }
 
-/// The callbacks of all instances, as a thread sees them that looks from time to time.
+/// The calls into all instances, as a thread sees them that looks from time to time.
 #[derive(Clone, Debug)]
 pub struct Watch {
     program: Arc<Program>,
+    outside: Seen,
     instances: Vec<Instance>,
+}
+
+/// A call at the last look.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    number: u64,
+    /// The time since it was seen first.
+    since: Duration,
+}
+
+impl Seen {
+    /// Looks again after this time, and returns the time since the running call, if there is one, was seen first.
+    fn look(&mut self, number: u64, passed: Duration) -> Duration {
+        let is_same = number != 0 && number == self.number;
+        self.since = if is_same { self.since + passed } else { Duration::ZERO };
+        self.number = number;
+        self.since
+    }
 }
 
 /// An instance at the last look.
@@ -142,14 +177,20 @@ struct Instance {
     calling: Arc<Calling>,
     /// The line at which each callback begins, if there is one.
     lines: [Option<usize>; Callback::ALL.len()],
-    last: u64,
-    /// The time since this call was seen first.
-    since: Duration,
+    seen: Seen,
 }
+
+/// The time that the hook has for its own error, which names the line.
+const LATER: Duration = Duration::from_secs(1);
 
 impl Watch {
     pub(crate) fn new(program: Arc<Program>) -> Watch {
-        Watch { program, instances: Vec::new() }
+        Watch { program, outside: Seen::default(), instances: Vec::new() }
+    }
+
+    /// Returns what another thread sees of a script before it has any instance.
+    pub fn before(program: &Program) -> Watch {
+        Watch::new(Arc::new(program.clone()))
     }
 
     /// Adds an instance, with the line at which each of its callbacks begins.
@@ -159,19 +200,24 @@ impl Watch {
         line_of: impl Fn(Callback) -> Option<usize>,
     ) {
         let lines = Callback::ALL.map(line_of);
-        self.instances.push(Instance { calling, lines, last: 0, since: Duration::ZERO });
+        self.instances.push(Instance { calling, lines, seen: Seen::default() });
     }
 
     /// Looks again after this time. Returns an error with its place if a call does not end.
     pub fn look(&mut self, passed: Duration) -> Option<String> {
         let longest = self.program.longest_call();
-        let stuck = self.instances.iter_mut().find_map(|seen| {
-            let now = seen.calling.0.load(Relaxed);
-            let is_same = now != 0 && now == seen.last;
-            seen.since = if is_same { seen.since + passed } else { Duration::ZERO };
-            seen.last = now;
+        let outside = self.program.outside();
+        if longest + LATER <= self.outside.look(outside.running(), passed) {
+            let line = outside.line();
+            let what = "from a function of C, such as `os.execute`, `io.read` or `string.find`";
+            let what = format!("{} {what}", too_long(longest));
+            return Some(self.program.tell(line, &what));
+        }
+        let stuck = self.instances.iter_mut().find_map(|instance| {
+            let now = instance.calling.0.load(Relaxed);
             let callback = (now & 3) as usize;
-            (longest <= seen.since).then(|| (Callback::ALL[callback], seen.lines[callback]))
+            (longest <= instance.seen.look(now, passed))
+                .then(|| (Callback::ALL[callback], instance.lines[callback]))
         });
         let (callback, line) = stuck?;
         let what = format!("`{}`: {}", callback.name(), too_long(longest));

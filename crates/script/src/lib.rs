@@ -9,8 +9,10 @@ mod ahead;
 mod batch;
 mod bound;
 mod collector;
+mod end;
 mod machine;
 mod network;
+mod outside;
 mod program;
 mod script;
 mod script_set;
@@ -21,7 +23,8 @@ mod thread;
 #[cfg(test)]
 mod support;
 
-pub use bound::Watch;
+pub use bound::{Watch, is_endless};
+pub use machine::ends_process;
 pub use network::{Network, Nowhere, Stream, System};
 pub use program::{Error, Program};
 pub use script::Script;

@@ -13,6 +13,7 @@ use load::Fault;
 use mlua::{Function, Lua, LuaOptions, LuaString, StdLib, Table, Value, ffi};
 
 use crate::bound::{Bound, Callback, Calling, Jit, Watch};
+use crate::end::{self, Inside};
 use crate::network::{self, Network};
 use crate::program::Program;
 use crate::stage::{Compatibility, Defaults, Seed, Stage, Target};
@@ -130,7 +131,7 @@ impl Machine {
         host.set("tell", lua.create_function(tell)?)?;
         let calls = Calls::new(&prelude.call(host)?)?;
         let (jit, file) = (Jit::of(&lua)?, program.compile(&lua)?);
-        let bound = jit.bound(&lua, &file, program.longest_call())?;
+        let bound = jit.bound(&lua, &file, program, None)?;
         file.call::<()>(())?;
         drop(bound);
         let mentions_connection = program.mentions_connection();
@@ -148,10 +149,10 @@ impl Machine {
         })
     }
 
-    /// Bounds the calls before and after the load, until the value that is returned is dropped.
-    pub(crate) fn bound(&self) -> Result<Bound<'_>, Fault> {
-        let longest = self.program.longest_call();
-        self.jit.bound(&self.lua, &self.file, longest).map_err(|error| self.fault(&error, None))
+    /// Bounds a call before or after the load, of this callback, until the value that is returned is dropped.
+    pub(crate) fn bound(&self, callback: &str) -> Result<Bound<'_>, Fault> {
+        let bound = self.jit.bound(&self.lua, &self.file, &self.program, self.line_of(callback));
+        bound.map_err(|error| self.fault(&error, None))
     }
 
     /// Makes a call during the load.
@@ -159,6 +160,7 @@ impl Machine {
         let number = self.called.get() + 1;
         self.called.set(number);
         self.calling.enter(number, callback);
+        let _inside = Inside::enter();
         let called = call();
         self.calling.leave();
         called
@@ -202,7 +204,7 @@ impl Machine {
             link.set("set", self.setter(other)?)?;
             Ok(link)
         });
-        let _bound = self.bound()?;
+        let _bound = self.bound("setup")?;
         self.explained("setup", link.and_then(|link| self.calls.setup.call(link)))
     }
 
@@ -234,7 +236,7 @@ impl Machine {
 
     /// Runs `init`. Returns the request of a script that has only one.
     pub(crate) fn init(&self, url: &str) -> Result<Option<Vec<u8>>, Fault> {
-        let _bound = self.bound()?;
+        let _bound = self.bound("init")?;
         let arguments = self.program.arguments().iter().map(String::as_str);
         let made = self.lua.create_sequence_from(arguments).and_then(|arguments| {
             arguments.set(0, url)?;
@@ -335,7 +337,7 @@ impl Machine {
         &self,
         results: impl FnOnce(&Lua) -> mlua::Result<Three>,
     ) -> Result<(), Fault> {
-        let _bound = self.bound()?;
+        let _bound = self.bound("done")?;
         let done = results(&self.lua).and_then(|results| self.calls.done.call(results));
         self.explained("done", done)
     }
@@ -369,6 +371,14 @@ impl Machine {
     }
 }
 
+/// The beginning of the prelude's message for a script that calls `os.exit`.
+const EXIT: &str = "`os.exit` would end the load";
+
+/// Returns true for the fault of a script that would end the process.
+pub fn ends_process(Fault(what): &Fault) -> bool {
+    what.contains(EXIT)
+}
+
 /// The arguments of `done`.
 pub(crate) type Three = (Table, mlua::AnyUserData, mlua::AnyUserData);
 
@@ -387,6 +397,7 @@ fn headers<'a>(
 /// Creates a LuaJIT with all libraries that wrk opens, including `debug` and `ffi`, and its own
 /// `pcall`, which is compiled; mlua's is not.
 fn luajit() -> Lua {
+    end::explain();
     let options = LuaOptions::new().catch_rust_panics(false);
     #[expect(unsafe_code, reason = "wrk's scripts may use `ffi` and `debug`, which are not safe")]
     // SAFETY: a script is the user's own program, trusted like every other program that the user

@@ -4,10 +4,13 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, LuaOptions, StdLib};
+
+use crate::outside::Outside;
 
 #[cfg(test)]
 mod tests;
@@ -20,6 +23,8 @@ pub struct Program {
     source: Vec<u8>,
     arguments: Vec<String>,
     longest_call: Duration,
+    /// The calls before and after the load, into any instance.
+    outside: Arc<Outside>,
 }
 
 /// The reason why a file cannot be used as a script.
@@ -66,8 +71,8 @@ impl Program {
         source: Vec<u8>,
         arguments: Vec<String>,
     ) -> Result<Program, Error> {
-        let program =
-            Program { path: path.to_owned(), source, arguments, longest_call: LONGEST_CALL };
+        let (path, outside) = (path.to_owned(), Arc::default());
+        let program = Program { path, source, arguments, longest_call: LONGEST_CALL, outside };
         program.check_syntax().map_err(|error| Error::Syntax(program.explain(&error, None)))?;
         Ok(program)
     }
@@ -84,6 +89,10 @@ impl Program {
     /// Returns the longest time that one call into the script may take.
     pub(crate) fn longest_call(&self) -> Duration {
         self.longest_call
+    }
+
+    pub(crate) fn outside(&self) -> &Arc<Outside> {
+        &self.outside
     }
 
     #[cfg(test)]

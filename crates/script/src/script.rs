@@ -95,7 +95,7 @@ impl Script {
         if let Requests::Fixed { expected, .. } = &self.requests {
             return Ok(expected.len());
         }
-        let _bound = self.machine.bound()?;
+        let _bound = self.machine.bound("request")?;
         let mut made = Prepared::default();
         let tag = self.make(Some(1), &mut made.wire, &mut made.expected)?;
         for _ in made.expected.iter().filter(|_| tag != 0) {

@@ -68,7 +68,7 @@ impl Malformed {
             Malformed::TwoFramings => "Content-Length beside Transfer-Encoding",
             Malformed::Chunk => "malformed chunk, or its line is over 4 KiB",
             Malformed::TrailersTooLong => "trailers too long: over 16 KiB",
-            Malformed::Interim => "too many interim answers (1xx): over 64",
+            Malformed::Interim => "too many interim responses (1xx): over 64",
             Malformed::Upgrade => "status 101 without a requested upgrade",
         }
     }

@@ -23,3 +23,17 @@ fn each_fault_is_drawn_by_a_short_name() {
     assert_eq!(run(&["--faults", "many"]), None);
     assert_eq!(run(&["kv", "--kills", "many"]), None);
 }
+
+#[test]
+fn a_run_starts_with_one_stream_closed() {
+    for (number, closed) in [(0, "<&-"), (1, ">&-"), (2, "2>&-")] {
+        assert!(Fault::ALL.contains(&Fault::Without(closed)));
+        let has_it = |closed| {
+            let mut shell = without(closed, Path::new("sh"));
+            shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            done(shell.args(["-c", &format!("test -e /proc/$$/fd/{number}")]))
+        };
+        assert!(has_it(None), "{number}");
+        assert!(!has_it(Some(closed)), "{number}");
+    }
+}

@@ -30,6 +30,16 @@ fn lost_changed_repeated_and_incomplete_trials_are_faults() {
 }
 
 #[test]
+fn a_trial_that_was_there_at_a_fault_is_there_at_the_end() {
+    assert_eq!(changed(TWO, THREE, "at the fault"), None);
+    assert_eq!(changed(b"", TWO, "at the fault"), None);
+    let lost = "the journal does not begin as it was at the fault";
+    for later in [&TWO[..12], b"", b"{\"trial\":1,\"a\":0}\n{\"trial\":2}\n"] {
+        assert_eq!(changed(TWO, later, "at the fault").as_deref(), Some(lost));
+    }
+}
+
+#[test]
 fn every_trial_has_its_files() {
     let nowhere = Path::new("/nonexistent");
     assert_eq!(trials_without_files(TWO, nowhere).len(), 2);

@@ -5,7 +5,8 @@ use measure::estimate::{mean, moments};
 use measure::search::{Bounds, Bracket, Judged, Search, Step, Strategy, next};
 use measure::{Random, Rate};
 
-use super::{Extent, Figure, Goal, SHOWN_SEEDS, each};
+use super::estimates::{MOST_BIAS, bias, coverage};
+use super::{Extent, Figure, Goal, Rate as Share, SHOWN_SEEDS, each};
 
 /// The standard deviation of the logarithm of the capacity from trial to trial: on a machine of one's own,
 /// and on a shared one. The measured speed of the machine explains one half of the variance.
@@ -285,9 +286,17 @@ impl Kind {
     }
 }
 
-pub(super) fn figures(extent: Extent) -> Vec<Figure> {
+/// Returns the figures, and the shares of intervals that contain the capacity.
+pub(super) fn figures(extent: Extent) -> (Vec<Figure>, Vec<Share>) {
     let of_shapes = Shape::ALL.into_iter().flat_map(|shape| of_shape(shape, extent));
-    of_shapes.chain(Shape::ALL.into_iter().flat_map(|shape| on_shared(shape, extent))).collect()
+    let mut figures: Vec<Figure> = of_shapes.collect();
+    let mut coverages = Vec::new();
+    for shape in Shape::ALL {
+        let (lines, contained) = on_shared(shape, extent);
+        figures.extend(lines);
+        coverages.extend(contained);
+    }
+    (figures, coverages)
 }
 
 fn of_shape(shape: Shape, extent: Extent) -> Vec<Figure> {
@@ -303,18 +312,18 @@ fn simulated(kind: Kind, shape: Shape, noise: f64, first: u64, searches: u64) ->
     each(first, searches, |random| kind.run(&System::draw(shape, noise, random), random))
 }
 
-/// Returns the figures of adaptive searches on a shared machine.
-fn on_shared(shape: Shape, extent: Extent) -> Vec<Figure> {
+/// Returns the figures of adaptive searches on a shared machine, and the coverage of their intervals.
+fn on_shared(shape: Shape, extent: Extent) -> (Vec<Figure>, Vec<Share>) {
     let found = simulated(Kind::AdaptiveUnknown, shape, SHARED_SD, extent.first, extent.estimates);
-    let line = |what: &str, value: f64| {
-        let what = format!("search, {}, shared machine: {what}", shape.name());
-        Figure::of(what, value, Goal::None)
-    };
+    let of = format!("search, {}, shared machine", shape.name());
+    let line =
+        |what: &str, value: f64, goal: Goal| Figure::of(format!("{of}: {what}"), value, goal);
     let logs: Vec<f64> = found.iter().map(|found| 100.0 * found.error.max(-0.9).ln_1p()).collect();
     let mut lines = vec![
-        line("trials, median", median_of(&found, Found::count)),
-        line("SD of repeated searches in %", moments(&logs).map_or(0.0, |(_, sd)| sd)),
+        line("trials, median", median_of(&found, Found::count), Goal::None),
+        line("SD of repeated searches in %", moments(&logs).map_or(0.0, |(_, sd)| sd), Goal::None),
     ];
+    let mut coverages = Vec::new();
     type Estimates = fn(&Found) -> Option<Estimate>;
     let estimates: [(&str, Estimates); 2] = [
         ("estimate", |found| capacity::estimate(&found.trials, INTERVAL)),
@@ -323,19 +332,22 @@ fn on_shared(shape: Shape, extent: Extent) -> Vec<Figure> {
         }),
     ];
     for (name, estimate) in estimates {
-        let of = |found: &Found| Estimated::of(estimate(found), found.capacity);
-        let all: Vec<Option<Estimated>> = found.iter().map(of).collect();
-        let logs = all.iter().flatten().map(|one| 100.0 * one.error.ln_1p());
-        let logs: Vec<f64> = logs.collect();
-        // A search without an estimate has no interval either.
-        let contained = all.iter().flatten().filter(|one| one.contains).count() as f64;
-        let line = |what: &str, value: f64| line(&format!("{name}: {what}"), value);
+        let all = found
+            .iter()
+            .map(|found| Estimated::of(estimate(found), found.capacity))
+            .collect::<Vec<_>>();
+        let errors: Vec<f64> = all.iter().flatten().map(|one| 100.0 * one.error).collect();
+        let sd = moments(&errors).map_or(0.0, |(_, sd)| sd);
+        let line = |what: &str, value: f64, goal| line(&format!("{name}: {what}"), value, goal);
         lines.extend([
-            line("SD in %", moments(&logs).map_or(0.0, |(_, sd)| sd)),
-            line("intervals that contain the capacity, %", 100.0 * contained / all.len() as f64),
+            line("SD in %", sd, Goal::None),
+            line("bias in %", bias(&errors), Goal::most(MOST_BIAS)),
         ]);
+        let contain: Vec<bool> =
+            all.iter().map(|one| one.is_some_and(|one| one.contains)).collect();
+        coverages.push(coverage(&format!("{of}: {name}"), extent.first, &contain));
     }
-    lines
+    (lines, coverages)
 }
 
 fn lines(shape: Shape, kind: Kind, first: u64, found: &[Found], sweep_s: f64) -> Vec<Figure> {

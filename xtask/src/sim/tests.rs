@@ -16,7 +16,7 @@ fn a_rate_is_missed_only_if_chance_does_not_explain_it() {
 
 #[test]
 fn the_seeds_of_the_rarer_result_are_printed() {
-    let extent = Extent { first: 0, replications: 100, verdicts: 1, searches: 1, estimates: 1 };
+    let extent = Extent { first: 0, replications: 100, ..QUICK };
     let rate = share("few".to_owned(), extent, Goal::None, |random| random.unit() < 0.1);
     assert!(rate.share < 0.5);
     for seed in &rate.seeds {

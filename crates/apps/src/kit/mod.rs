@@ -31,6 +31,7 @@ pub mod metrics;
 pub mod statistics;
 
 pub mod exit;
+pub mod terminal;
 
 pub(crate) mod lock;
 pub(crate) mod timeout;

@@ -309,6 +309,8 @@ fn a_wrong_command_line_is_explained() {
         (&["--listen", "nowhere"][..], "write ADDRESS:PORT, for example 127.0.0.1:5000"),
         (&["--max-connections", "0"], "0 is not in 1.."),
         (&["--frobnicate"], "unexpected argument '--frobnicate'"),
+        // A terminal obeys control characters.
+        (&["--\u{1b}[2J"], "unexpected argument '--\\u001b[2J'"),
     ] {
         let output = run(arguments);
         let stderr = String::from_utf8(output.stderr).unwrap();

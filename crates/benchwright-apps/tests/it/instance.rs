@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 pub(crate) struct Instance {
     child: Child,
-    temporary: PathBuf,
+    /// Its temporary folder, if it has one.
+    folder: Option<PathBuf>,
     pub(crate) address: SocketAddr,
     is_over: bool,
 }
@@ -45,7 +46,8 @@ impl Instance {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.strip_prefix("ready http://").and_then(|rest| rest.strip_suffix('\n'));
         let address = address.expect("the first line names the address").parse().unwrap();
-        Instance { child, temporary: temporary.to_owned(), address, is_over: false }
+        let folder = folder_of(child.id());
+        Instance { child, folder, address, is_over: false }
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -61,7 +63,7 @@ impl Instance {
     }
 
     pub(crate) fn temporary_folder(&self) -> PathBuf {
-        self.temporary.join(format!("benchwright-hotel-{}", self.id()))
+        self.folder.clone().expect("it has a temporary folder")
     }
 
     pub(crate) fn connect(&self) -> TcpStream {
@@ -114,9 +116,19 @@ impl Drop for Instance {
         if !self.is_over {
             let _ = self.child.kill();
             let _ = self.child.wait();
-            let _ = std::fs::remove_dir_all(self.temporary_folder());
+            self.folder.iter().for_each(|folder| drop(std::fs::remove_dir_all(folder)));
         }
     }
+}
+
+/// Returns the temporary folder of a process, which has it open for its lock.
+fn folder_of(id: u32) -> Option<PathBuf> {
+    let open = std::fs::read_dir(format!("/proc/{id}/fd")).unwrap();
+    let mut paths = open.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
+    let is_named = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("benchwright-"))
+    };
+    paths.find(|path| path.is_dir() && is_named(path))
 }
 
 /// Runs the hotel application to its end.

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use nix::sys::stat::Mode;
 
-use crate::support::{Scratch, benchwright, machine, run, soon, until};
+use crate::support::{Scratch, benchwright, machine, run, run_while, soon, until};
 
 const GOVERNOR: &str = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
 
@@ -185,4 +186,29 @@ fn wrong_arguments_of_the_doctor_are_refused() {
         assert_eq!(ran.code, 2, "{arguments:?}: {ran:#?}");
         assert!(ran.stderr.contains(hint), "{arguments:?}: {}", ran.stderr);
     }
+}
+
+#[test]
+fn the_place_of_the_lock_and_the_notes_is_said_and_so_is_why_it_cannot_be_used() {
+    let _machine = machine();
+    let scratch = Scratch::new();
+    let place = scratch.path().join("runtime");
+    let said = || {
+        let ran = run_while(scratch.benchwright().arg("doctor"), |_| {});
+        assert!([0, 1].contains(&ran.code), "{ran:#?}");
+        ran.stdout
+    };
+    let named = format!("\nthe lock and the notes of your runs are in {}\n", place.display());
+    let text = said();
+    assert!(text.ends_with(&named), "{text}");
+    assert!(!place.exists(), "a look makes nothing");
+    fs::create_dir(&place).unwrap();
+    fs::set_permissions(&place, fs::Permissions::from_mode(0o777)).unwrap();
+    let text = said();
+    let refused = format!(
+        "\nthe folder {} cannot be used for the lock and the notes of runs: others may change it; set \
+         BENCHWRIGHT_RUNTIME to a folder of your own\n",
+        place.display()
+    );
+    assert!(text.ends_with(&refused), "{text}");
 }

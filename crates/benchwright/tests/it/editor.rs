@@ -81,6 +81,8 @@ fn an_editor_marks_errors_completes_fields_and_explains_them() {
             spec("time.yaml", "name: x\nload: {model: open, timeout: 5 secs}|\n"),
             spec("fields.yaml", "name: x\nload:\n  model: open\n  |\n"),
             spec("choices.yaml", "name: x\nload:\n  model: open\n  arrivals: |\n"),
+            spec("mix.yaml", "name: x\nload: {model: open}\nworkload:\n  mix: a.jsonl\n  |\n"),
+            spec("get.yaml", "name: x\nload: {model: open}\nworkload:\n  get: /\n  |\n"),
             spec("hover.yaml", "name: x\nload:\n  mod|el: open\n"),
         ],
     );
@@ -105,7 +107,11 @@ fn an_editor_marks_errors_completes_fields_and_explains_them() {
     assert!(!fields.iter().any(|offered| offered == "model"), "it is there already: {fields:?}");
     let choices = offered(&shown[5]);
     assert!(choices.iter().any(|offered| offered == "poisson"), "{choices:?}");
-    let hover = shown[6]["hover"].as_str().unwrap();
+    assert_eq!(offered(&shown[6]), ["data", "headers"], "those of a mix alone");
+    let mut of_a_get = offered(&shown[7]);
+    of_a_get.sort();
+    assert_eq!(of_a_get, ["body", "body_file", "check", "headers", "method", "path"]);
+    let hover = shown[8]["hover"].as_str().unwrap();
     assert!(hover.contains("decides when requests start"), "{hover}");
 }
 

@@ -18,6 +18,34 @@ fn wrong_arguments_are_refused_with_the_remedy() {
         (&["load", "http://127.0.0.1:1/", "--rate", "1k/s", "--timer", "spinning"], "hybrid"),
         (&["load", "http://127.0.0.1:1/", "--rate", "1k/s", "--header", "X"], "Name: value"),
         (
+            &["load", "http://127.0.0.1:1/", "--rate", "1k/s", "--method", "GET\r\nX: y"],
+            "`GET\\r\\nX: y` is not a valid method; write one word",
+        ),
+        (
+            &["load", "http://127.0.0.1:1/", "--rate", "1k/s", "--method", "A B"],
+            "`A B` is not a valid method; write one word",
+        ),
+        (
+            &["load", "http://127.0.0.1:1/", "--rate", "1k/s", "--method", ""],
+            "`` is not a valid method; write one word",
+        ),
+        (
+            &[
+                "load",
+                "http://127.0.0.1:1/",
+                "--closed",
+                "--body",
+                "four",
+                "-H",
+                "Content-Length: 3",
+            ],
+            "contradicts the body, which has 4 bytes; leave the field out",
+        ),
+        (
+            &["load", "http://127.0.0.1:1/", "--closed", "-H", "Transfer-Encoding: chunked"],
+            "`Transfer-Encoding` follows from the body, which is sent with its length; leave it out",
+        ),
+        (
             &["load", "http://127.0.0.1:1/", "--rate", "1k/s", "--connections", "4000000"],
             "open files",
         ),
@@ -72,6 +100,19 @@ fn wrong_arguments_are_refused_with_the_remedy() {
     }
 }
 
+/// As `benchwright report *` in somebody else's folder.
+#[test]
+fn an_argument_that_is_quoted_tells_a_terminal_nothing() {
+    let _machine = machine();
+    for arguments in
+        [&["report", "--\u{1b}[2J"][..], &["\u{1b}[2J"], &["load", "--rate", "\u{1b}[2J"]]
+    {
+        let ran = run(arguments);
+        assert_eq!(ran.code, 2, "{ran:#?}");
+        assert!(ran.stderr.contains("\\u001b[2J") && !ran.stderr.contains('\u{1b}'), "{ran:#?}");
+    }
+}
+
 #[test]
 fn without_arguments_the_first_steps_are_shown() {
     let _machine = machine();
@@ -88,6 +129,7 @@ fn wrong_specs_are_refused_with_file_line_and_remedy() {
     let _machine = machine();
     let scratch = Scratch::new();
     scratch.file("bad.lua", "function request(\n");
+    scratch.file("four.txt", "four");
     let asking =
         |what: &str, rest: &str| format!("{SUT}workload: {{{what}}}\n{rest}\n").into_bytes();
     let with = |rest: &str| asking("get: /", rest);
@@ -129,6 +171,35 @@ fn wrong_specs_are_refused_with_file_line_and_remedy() {
             "missing script",
             asking("script: none.lua", "load: {model: open, rate: 1/s}"),
             &[":4:", "none.lua"],
+        ),
+        (
+            "method of two words",
+            asking("path: /, method: A B", "load: {model: open, rate: 1/s}"),
+            &[":4:", "a method is one word"],
+        ),
+        (
+            "another length than that of the body",
+            asking(
+                "path: /, body: four, headers: {Content-Length: '3'}",
+                "load: {model: open, rate: 1/s}",
+            ),
+            &[":4:", "the body, which has 4 bytes; leave the field out"],
+        ),
+        (
+            "another length than that of the file",
+            asking(
+                "path: /, body_file: four.txt, headers: {Content-Length: '3'}",
+                "load: {model: open, rate: 1/s}",
+            ),
+            &["the body, which has 4 bytes; leave the field out"],
+        ),
+        (
+            "coding",
+            asking(
+                "get: /, headers: {Transfer-Encoding: chunked}",
+                "load: {model: open, rate: 1/s}",
+            ),
+            &[":4:", "is sent with its length; leave it out"],
         ),
         ("Lua syntax", asking("script: bad.lua", "load: {model: open, rate: 1/s}"), &["bad.lua:"]),
         ("neither open nor closed", with("load: {rate: 1/s}"), &[":5:", "model"]),

@@ -1,5 +1,7 @@
 //! `benchwright run` and `resume`, and their interruption, on real processes.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -7,8 +9,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::support::{
-    PATIENT, Scratch, check_answer, experiments, journal, machine, run_patiently, run_while,
-    signal, sleep, tool, until, until_it_listens_to_ctrl_c,
+    PATIENT, QUEUE, Scratch, benchwright, check_answer, experiments, journal, machine,
+    run_patiently, run_while, signal, sleep, tool, until, until_it_listens_to_ctrl_c,
 };
 
 fn hotel(scratch: &Scratch) -> Command {
@@ -261,4 +263,46 @@ fn a_service_of_my_own_is_measured_by_its_address() {
     command.args(["run", "spec.yaml", "--out", "out", "--json"]).args(PATIENT);
     let _ran = run_patiently(&mut command, &scratch.path().join("out"));
     check_results(&scratch.path().join("out"));
+}
+
+/// Asserts that a folder and all that is in it has these permissions.
+fn assert_readers(folder: &Path, of_folders: u32, of_files: u32) {
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(folder), of_folders, "{}", folder.display());
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        match entry.path().is_dir() {
+            true => assert_readers(&entry.path(), of_folders, of_files),
+            false => assert_eq!(mode(&entry.path()), of_files, "{}", entry.path().display()),
+        }
+    }
+}
+
+#[test]
+fn results_are_for_others_only_if_they_are_shared() {
+    let _machine = machine();
+    let scratch = Scratch::new();
+    scratch.file("queue.yaml", QUEUE);
+    // A umask that lets everybody read.
+    let run_with = |words: &[&str]| {
+        let (usual, mut command) = (scratch.benchwright(), Command::new("sh"));
+        command.current_dir(scratch.path());
+        command.envs(usual.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.args(["-c", "umask 022; exec \"$0\" \"$@\""]).arg(benchwright()).args(words);
+        let ran = run_while(&mut command, |_| {});
+        assert_eq!(ran.code, 0, "{words:?}: {ran:#?}");
+    };
+    let out = |name: &str| scratch.path().join(name);
+    run_with(&["run", "queue.yaml", "--out", "own"]);
+    assert_readers(&out("own"), 0o700, 0o600);
+    run_with(&["run", "queue.yaml", "--out", "shared", "--shared"]);
+    assert_readers(&out("shared"), 0o755, 0o644);
+    // What a later command writes follows the directory.
+    run_with(&["report", "own"]);
+    run_with(&["report", "shared"]);
+    assert_readers(&out("own"), 0o700, 0o600);
+    assert_readers(&out("shared"), 0o755, 0o644);
+    run_with(&["rerun", "own", "--out", "again-shared", "--shared"]);
+    assert_readers(&out("again-shared"), 0o755, 0o644);
+    run_with(&["rerun", "shared", "--out", "again-own"]);
+    assert_readers(&out("again-own"), 0o700, 0o600);
 }

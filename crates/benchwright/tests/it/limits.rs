@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use nix::unistd::geteuid;
 
-use crate::support::{QUEUE, Ran, Scratch, Server, benchwright, run_while};
+use crate::support::{QUEUE, Ran, Scratch, Server, benchwright, run_while, signal, sleep};
 
 const SPEC: &str = "\
 name: limits
@@ -35,7 +35,13 @@ fn run_with(most: u32, scratch: &Scratch, words: &[&str]) -> Ran {
     command
         .env("TMPDIR", scratch.path())
         .env("BENCHWRIGHT_RUNTIME", scratch.path().join("runtime"));
-    run_while(&mut command, |_| {})
+    let is_server = matches!(words, ["reference" | "receive"]);
+    run_while(&mut command, |pid| {
+        if is_server {
+            sleep(Duration::from_millis(500));
+            signal(pid, "TERM");
+        }
+    })
 }
 
 /// A debug build needs more of a stack than a release; neither may end by a signal.
@@ -69,20 +75,27 @@ fn few_processes_are_a_sentence_and_not_a_panic() {
     scratch.file("limits.yaml", SPEC);
     let server = Server::reference(&[]);
     let load = ["load", &server.url, "--rate", "100/s", "--duration", "200ms", "--warm-up", "0s"];
-    let mut refused = 0;
+    let wrk = ["wrk", "--strict", "-t2", "-c2", "-d1s", &server.url];
+    let mut refused = [0; 5];
     for most in [1, 2, 3, 4, 5, 6, 8, 10, 14] {
         let out = format!("r{most}");
-        for words in [&load[..], &["run", "limits.yaml", "--out", &out]] {
+        let run = ["run", "limits.yaml", "--out", &out];
+        for (count, words) in
+            refused.iter_mut().zip([&load[..], &run, &wrk, &["reference"], &["receive"]])
+        {
             let ran = run_with(most, &scratch, words);
-            assert!([0, 1, 2, 3].contains(&ran.code), "{most}: {words:?}: {ran:#?}");
+            assert!([0, 2, 3].contains(&ran.code), "{most}: {words:?}: {ran:#?}");
             let is_told =
                 ["panicked", "fault of benchwright"].iter().any(|it| ran.stderr.contains(it));
             assert!(!is_told, "{most}: {words:?}: {ran:#?}");
             assert!(ran.took < Duration::from_secs(20), "{most}: {words:?}: {ran:#?}");
-            refused += u32::from(ran.code != 0 && ran.stderr.contains("ulimit -u"));
+            // Whatever is refused, and for whatever part of it, says why.
+            let is_explained = ran.stderr.contains("ulimit -u");
+            assert!(ran.code == 0 || is_explained, "{most}: {words:?}: {ran:#?}");
+            *count += u32::from(ran.code != 0);
         }
     }
-    assert!(0 < refused, "a limit of one process stops nothing here");
+    assert!(refused[..2].iter().all(|count| 0 < *count), "one process is enough: {refused:?}");
     server.end();
 }
 
@@ -94,12 +107,7 @@ fn a_small_limit_of_the_size_of_files_is_a_sentence_with_the_remedy() {
     let mut kept = 0;
     for most in [0, 100, 1_000, 3_000, 6_000, 12_000, 24_000] {
         let out = format!("r{most}");
-        let own = scratch.benchwright();
-        let mut command = Command::new("prlimit");
-        command.arg(format!("--fsize={most}:{most}")).arg(own.get_program());
-        command.args(["run", "queue.yaml", "--out", &out]).current_dir(scratch.path());
-        command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        let ran = run_while(&mut command, |_| {});
+        let ran = run_with_files_of(most, &scratch, &["run", "queue.yaml", "--out", &out]);
         assert!([2, 3].contains(&ran.code), "{most}: {ran:#?}");
         let remedy = "File too large; ";
         assert!(
@@ -114,4 +122,28 @@ fn a_small_limit_of_the_size_of_files_is_a_sentence_with_the_remedy() {
         }
     }
     assert!(0 < kept, "no limit was reached after a trial");
+}
+
+/// The limit is one of the components, too.
+#[test]
+fn a_small_limit_of_the_size_of_files_leaves_nothing_running() {
+    let scratch = Scratch::new();
+    scratch.file("limits.yaml", SPEC.replace("./benchwright", "benchwright"));
+    for most in [3_000, 12_000] {
+        let out = format!("r{most}");
+        let ran = run_with_files_of(most, &scratch, &["run", "limits.yaml", "--out", &out]);
+        assert_eq!(ran.code, 3, "{most}: {ran:#?}");
+        assert!(ran.stderr.contains("ulimit -f"), "{most}: {ran:#?}");
+        assert_eq!(scratch.remains(), [""; 0], "{most}: {ran:#?}");
+    }
+}
+
+/// Runs benchwright where no file may be longer than so many bytes.
+fn run_with_files_of(most: u32, scratch: &Scratch, words: &[&str]) -> Ran {
+    let own = scratch.benchwright();
+    let mut command = Command::new("prlimit");
+    command.arg(format!("--fsize={most}:{most}")).arg(own.get_program());
+    command.args(words).current_dir(scratch.path());
+    command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    run_while(&mut command, |_| {})
 }

@@ -46,6 +46,7 @@ mod signals;
 mod social;
 mod terminal;
 mod tls;
+mod twice;
 mod unread;
 mod users;
 mod ycsb_bench;

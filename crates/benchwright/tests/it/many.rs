@@ -102,6 +102,43 @@ fn a_full_backlog_takes_no_more_memory() {
     assert!(memory.peak <= 48 * MIB, "{} MiB", memory.peak / MIB);
 }
 
+/// Far more than any machine can send: the backlog is full at once, and nothing else grows.
+#[test]
+fn a_rate_and_a_burst_without_limits_are_overloaded_in_bounded_memory() {
+    let _machine = machine();
+    let server = Server::reference(&["--delay", "1ms"]);
+    for load in [
+        ["--rate", "1000000000/s", "--arrivals", "poisson"],
+        ["--rate", "1000000000/s", "--arrivals", "constant"],
+        ["--rate", "1000/s", "--arrivals", "bursts:4294967295"],
+        ["--rate", "1000000000/s", "--arrivals", "bursts:4294967295"],
+    ] {
+        let (document, memory) =
+            watched(&server.url, &[&load[..], &["--duration", "30s"]].concat());
+        assert_eq!(document["ended"], "overloaded", "{load:?}");
+        assert!(memory.peak <= 256 * MIB, "{load:?}: {} MiB", memory.peak / MIB);
+        let length = document["measured_s"].as_f64().unwrap();
+        assert!(length < 10.0, "{load:?}: {length} s of 30");
+    }
+}
+
+/// Its distributions have the size that the refusal of too many of them states.
+#[test]
+fn a_target_takes_4_mb_for_each_thread_at_most() {
+    let _machine = machine();
+    let server = Server::reference(&[]);
+    let of = |targets: usize, shards: &str| {
+        let more = ["--rate", "5k/s", "--duration", "500ms", "-c", "512", "--shards", shards];
+        watched(&server.url, &[&more[..], &vec![server.url.as_str(); targets - 1]].concat()).1.peak
+    };
+    for shards in [1, 2] {
+        let of = |targets| of(targets, &shards.to_string());
+        let more = of(256).saturating_sub(of(1));
+        let of_each = more / 255 / shards;
+        assert!((500_000..=4_000_000).contains(&of_each), "{shards} threads: {of_each} bytes");
+    }
+}
+
 #[test]
 fn more_connections_than_local_ports_are_refused() {
     let ran = run(&["load", "http://192.0.2.1/", "--rate", "1k/s", "--connections", "65000"]);

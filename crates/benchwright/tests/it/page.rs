@@ -99,6 +99,64 @@ fn the_report_opens_offline_without_a_complaint_and_without_scripts() {
     }
 }
 
+/// Prints what a page cuts off: nothing may make the page itself scroll, the table of trials fits a screen, and its status and
+/// p99 fit a phone.
+const CUT_OFF: &str = "
+    const width = document.documentElement.clientWidth;
+    const cut = [`${innerWidth} px`];
+    const whole = document.documentElement.scrollWidth;
+    if (width < whole) cut.push(`the page is ${whole} px wide`);
+    const heading = [...document.querySelectorAll('h2')].find((h2) => h2.textContent === 'Trials');
+    const scroll = heading.parentElement.querySelector('.scroll');
+    if (1280 <= width && scroll.clientWidth < scroll.scrollWidth) cut.push('the table of trials scrolls');
+    const names = [...scroll.querySelectorAll('thead tr:last-child th')].map((th) => th.textContent);
+    for (const name of ['status', 'p99']) {
+        const cell = scroll.querySelector('tbody tr').cells[names.indexOf(name)];
+        const { left, right } = cell.getBoundingClientRect();
+        if (left < 0 || width < right) cut.push(`${name} is from ${left} to ${right} px`);
+    }
+    parent.postMessage(`FOUND ${cut.join('; ')} END`, '*');";
+
+/// The page in a frame of this width: a window of Chromium has at least 500 px.
+const FRAME: &str = "<script>addEventListener('message', ({ data }) => { document.body.textContent = data; });</script>
+    <iframe width='WIDTH' height='900' style='border: 0' src='checked.html#theme=THEME'></iframe>";
+
+#[test]
+fn the_page_fits_a_screen_and_a_phone_in_either_theme() {
+    let _machine = machine();
+    if !tool("the_page_fits_a_screen_and_a_phone_in_either_theme", "chromium") {
+        return;
+    }
+    let scratch = Scratch::new();
+    for spec in ["simulated", "levels"] {
+        let mut command = scratch.benchwright();
+        command.arg("run").arg(experiments().join(format!("{spec}.yaml"))).args(["--out", spec]);
+        let ran = run_while(command.args(["--profile", "ci"]), |_| {});
+        let page = scratch.path().join(spec).join("report.html");
+        let page = std::fs::read_to_string(page).unwrap_or_else(|_| panic!("{ran:#?}"));
+        let script = format!("<script>{CUT_OFF}</script></body>");
+        scratch.file("checked.html", page.replace("</body>", &script));
+        for (theme, width) in [("light", 1280), ("dark", 1280), ("light", 400), ("dark", 400)] {
+            let frame = FRAME.replace("WIDTH", &width.to_string()).replace("THEME", theme);
+            let frame = scratch.file("frame.html", frame).display().to_string();
+            let options = ["--dump-dom", "--window-size=1400,1000", "--virtual-time-budget=60000"];
+            let ran = chromium(&scratch, &options, &format!("file://{frame}"));
+            let found = found(&ran.stdout);
+            assert_eq!(
+                found,
+                Some(format!("{width} px").as_str()),
+                "{spec}, {theme}: {}",
+                ran.stderr
+            );
+        }
+    }
+}
+
+/// Returns what a script found in a page.
+fn found(dom: &str) -> Option<&str> {
+    dom.split("FOUND ").nth(1).and_then(|text| text.split(" END").next())
+}
+
 /// The findings of axe-core on a page whose tables are all unfolded: an empty text if nothing is serious.
 const CHECK: &str = "
     document.querySelectorAll('details').forEach((details) => { details.open = true; });
@@ -149,9 +207,7 @@ fn pages_have_no_serious_finding_of_axe_core_in_either_theme() {
         for theme in ["light", "dark"] {
             let url = format!("file://{}/checked.html#theme={theme}", scratch.path().display());
             let ran = chromium(&scratch, &["--dump-dom", "--virtual-time-budget=60000"], &url);
-            let found =
-                ran.stdout.split("FOUND ").nth(1).and_then(|text| text.split(" END").next());
-            assert_eq!(found, Some(""), "{name}, {theme}: {}", ran.stderr);
+            assert_eq!(found(&ran.stdout), Some(""), "{name}, {theme}: {}", ran.stderr);
         }
     }
 }

@@ -208,6 +208,75 @@ fn an_interruption_ends_a_script_that_does_not_return() {
     }
 }
 
+/// The code would be the script's: a load without a result, and a check that checked nothing, must not say yes.
+#[test]
+fn a_script_that_ends_the_process_has_no_success() {
+    let _machine = machine();
+    let server = Server::reference(&[]);
+    let leave = "local ffi = require('ffi')\nffi.cdef('void exit(int);')\n\
+                 local function leave() ffi.C.exit(0) end\n";
+    for (place, source) in [
+        ("file", "leave()"),
+        ("init", "function init() leave() end"),
+        (
+            "request",
+            "local n = 0\nfunction request() n = n + 1 if n > 5 then leave() end return wrk.format() end",
+        ),
+        ("response", "function response() leave() end"),
+        ("done", "function done() leave() end"),
+    ] {
+        let scratch = Scratch::new();
+        let script = scratch.file("leaving.lua", format!("{leave}{source}"));
+        let script = script.to_str().unwrap();
+        let load = ["load", &server.url, "--rate", "200/s", "--duration", "300ms", "--script"];
+        let ran = run(&[&load[..], &[script]].concat());
+        assert_eq!(ran.code, 3, "{place}: {ran:#?}");
+        assert!(ran.stderr.contains("error: the script ended the process"), "{place}: {ran:#?}");
+        let checked = run(&[&load[..], &[script, "--dry-run"]].concat());
+        let is_run = ["file", "init"].contains(&place);
+        assert_eq!(checked.code, if is_run { 3 } else { 0 }, "{place}: {checked:#?}");
+    }
+}
+
+/// The bound is 30 s, so all of them are waited for together.
+#[test]
+fn a_script_that_does_not_return_ends_the_process_with_its_place() {
+    let _machine = machine();
+    let server = Server::reference(&[]);
+    let load = ["load", &server.url, "--closed", "-c", "1", "--duration", "300ms", "--script"];
+    let check = [&load[..1], &["--dry-run"], &load[1..]].concat();
+    let cases: [(&str, &[&str], i32, &str); 6] = [
+        ("check", &check, 2, "\nwhile true do end"),
+        ("check of a call of C", &check, 2, "\nos.execute('exec sleep 45 >/dev/null 2>&1')"),
+        ("init", &load, 2, "\nfunction init() while true do end end"),
+        (
+            "call of C",
+            &load,
+            2,
+            "\nfunction init() os.execute('exec sleep 45 >/dev/null 2>&1') end",
+        ),
+        ("response", &load, 3, "\nfunction response() while true do end end"),
+        ("done", &load, 3, "\nfunction done() while true do end end"),
+    ];
+    std::thread::scope(|scope| {
+        let run = |(place, words, code, source): (&'static str, Vec<&str>, i32, &str)| {
+            let scratch = Scratch::new();
+            let script = scratch.file("endless.lua", source);
+            let mut command = Command::new(benchwright());
+            let ran = run_while(command.args(words).arg(script), |_| {});
+            assert_eq!(ran.code, code, "{place}: {ran:#?}");
+            let line = if place == "check of a call of C" { "" } else { ":2" };
+            let told = ran.stderr.split_once(&format!("endless.lua{line}: "));
+            let what = told.unwrap_or_else(|| panic!("{place}: {ran:#?}")).1;
+            assert!(what.contains("the script did not return within 30 s"), "{place}: {ran:#?}");
+            assert!(ran.took < Duration::from_secs(60), "{place}: {ran:#?}");
+        };
+        for (place, words, code, source) in cases {
+            scope.spawn(move || run((place, words.to_vec(), code, source)));
+        }
+    });
+}
+
 #[test]
 fn an_error_in_any_callback_ends_the_run_and_names_the_line() {
     let _machine = machine();

@@ -1,5 +1,7 @@
 //! Helpers of the tests: they start processes, end them by pid and read their results.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -50,6 +52,11 @@ impl Ran {
     }
 }
 
+thread_local! {
+    /// The processes that `run_while` started for the test of this thread.
+    static STARTED: RefCell<BTreeSet<u32>> = const { RefCell::new(BTreeSet::new()) };
+}
+
 /// Starts the command, runs `meanwhile` with its pid, and waits for its end.
 pub(crate) fn run_while(command: &mut Command, meanwhile: impl FnOnce(u32)) -> Ran {
     let begun = now();
@@ -65,6 +72,7 @@ pub(crate) fn run_while(command: &mut Command, meanwhile: impl FnOnce(u32)) -> R
         stderr.read_to_string(&mut text).unwrap();
         text
     });
+    STARTED.with_borrow_mut(|started| started.insert(child.id()));
     meanwhile(child.id());
     let output = child.wait_with_output().unwrap();
     Ran {
@@ -398,14 +406,11 @@ repeat: {trials: 3}
 /// A temporary folder of a test; everything that the test starts has its temporary files in it.
 pub(crate) struct Scratch {
     folder: tempfile::TempDir,
-    /// The control groups that existed before the test: others use them.
-    strangers: Vec<PathBuf>,
 }
 
 impl Scratch {
     pub(crate) fn new() -> Scratch {
-        let folder = tempfile::tempdir().unwrap();
-        Scratch { folder, strangers: groups(Path::new("/sys/fs/cgroup"), 4) }
+        Scratch { folder: tempfile::tempdir().unwrap() }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -438,9 +443,9 @@ impl Scratch {
             // All runs share the lock, and none removes it.
             remains.extend(note.file_name().into_string().ok().filter(|name| name != "lock"));
         }
-        // Runs that are still alive remove their own groups; the runs of this test have ended.
+        // Others run experiments on this machine, too, and end when they want.
         let groups = groups(Path::new("/sys/fs/cgroup"), 4).into_iter();
-        let left = groups.filter(|group| !self.strangers.contains(group) && is_of_the_dead(group));
+        let left = groups.filter(|group| is_of_this_test(group));
         remains.extend(left.map(|group| group.display().to_string()));
         let temporary = format!("TMPDIR={}", self.path().display());
         for process in std::fs::read_dir("/proc").unwrap().flatten() {
@@ -455,10 +460,10 @@ impl Scratch {
     }
 }
 
-/// Returns true if a control group is of a run that has ended: `benchwright-<pid>-<start>`.
-fn is_of_the_dead(group: &Path) -> bool {
+/// Returns true if a control group, `benchwright-<pid>-<start>`, is of a run that this test started.
+fn is_of_this_test(group: &Path) -> bool {
     let pid = group.file_name().and_then(|name| name.to_str()?.split('-').nth(1)?.parse().ok());
-    pid.is_some_and(|pid: u32| !Path::new(&format!("/proc/{pid}")).exists())
+    pid.is_some_and(|pid: u32| STARTED.with_borrow(|started| started.contains(&pid)))
 }
 
 /// Returns the control groups of runs, at most `depth` levels below a folder.

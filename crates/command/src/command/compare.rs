@@ -10,9 +10,9 @@ use measure::Share;
 use measure::quantity::probability;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use results::answer::{failing_in_words, validity_in_words};
-use results::comparison::{Compared, Difference, Shift, Verdict};
+use results::comparison::{Compared, Difference, MARGIN, Shift, Verdict};
 use results::journal::{Entry, OfLabel, Purpose, Status};
-use results::metric::Wanted;
+use results::metric::MetricOf;
 use results::{Comparison, Metric};
 
 use super::files::{self, Says};
@@ -22,9 +22,6 @@ use console::output::{self, Exit, Failure};
 
 #[cfg(test)]
 mod tests;
-
-/// The margin where no spec states one.
-const MARGIN: f64 = 0.03;
 
 #[derive(Args, Debug)]
 #[command(
@@ -68,7 +65,7 @@ pub(crate) struct Compare {
     /// delivery_p99, delivery_p99.9, delivery_p99.99, lost, duplicated; of files also p75, p95, p99.99 [default: those
     /// of the spec, or what its question asks for]
     #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = wanted)]
-    pub(crate) metrics: Vec<Wanted>,
+    pub(crate) metrics: Vec<MetricOf>,
     /// The difference that matters [default: that of the spec, or 3%]
     #[arg(long, value_name = "SHARE")]
     pub(crate) margin: Option<Share>,
@@ -115,8 +112,8 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
         Some(other) => {
             // The version that is judged brings the rule.
             let own = other.resolved.spec.compare.as_ref().or(past.resolved.spec.compare.as_ref());
-            let usual = own.map(|own| own.metrics.iter().copied().map(Wanted::from).collect());
-            let usual: Vec<Wanted> = usual.unwrap_or_default();
+            let usual = own.map(|own| own.metrics.iter().copied().map(MetricOf::from).collect());
+            let usual: Vec<MetricOf> = usual.unwrap_or_default();
             let metrics = if metrics.is_empty() { &usual } else { metrics };
             let margin = margin.or(own.map(|own| own.margin.0.0)).unwrap_or(MARGIN);
             past.compared_with(other, metrics, margin)
@@ -167,14 +164,14 @@ fn print(arguments: &Compare, found: &Comparison) -> Result<Exit, Failure> {
 }
 
 /// Reads a metric, also one that only files of load generators have.
-pub(super) fn wanted(name: &str) -> Result<Wanted, String> {
+pub(super) fn wanted(name: &str) -> Result<MetricOf, String> {
     if let Ok(metric) = Metric::of_files(name) {
-        return Ok(Wanted::from(metric));
+        return Ok(MetricOf::from(metric));
     }
     name.parse().or_else(|why| {
         let of_label = |metric: &Metric| {
             let label = name.strip_suffix(metric.name())?.strip_suffix('.')?;
-            (!label.is_empty()).then(|| Wanted { label: Some(label.to_owned()), metric: *metric })
+            (!label.is_empty()).then(|| MetricOf { label: Some(label.to_owned()), metric: *metric })
         };
         let mut percentiles = Metric::PERCENTILES.iter().chain(&Metric::OF_FILES);
         percentiles.find_map(of_label).ok_or(why)
@@ -182,7 +179,7 @@ pub(super) fn wanted(name: &str) -> Result<Wanted, String> {
 }
 
 /// Returns true for a metric that trials keep no figures of.
-fn is_of_files(wanted: &Wanted) -> bool {
+fn is_of_files(wanted: &MetricOf) -> bool {
     Metric::OF_FILES.contains(&wanted.metric)
         || wanted.label.is_some() && !OfLabel::METRICS.contains(&wanted.metric)
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use console::output::{self, Exit, Failure};
 use described::{Described, Kind, Mix, Wanted, one_line};
-use generator::load::probe::{self, Probe, Seen, probe};
+use generator::load::probe::{self, Probe, Probed, probe};
 use generator::{fields, mix_check};
 use lab::asked::guess;
 use lab::asked::words::{Guessed, Words};
@@ -199,7 +199,7 @@ fn of_url(arguments: &Init, url: &str, mix: &Path) -> Result<Draft, Failure> {
 }
 
 /// Asks a service; fails if no request has a response.
-fn ask(arguments: &Init, url: &str, requests: u64) -> Result<Seen, Failure> {
+fn ask(arguments: &Init, url: &str, requests: u64) -> Result<Probed, Failure> {
     let seen = probe(&Probe {
         url,
         header: &arguments.header,
@@ -215,7 +215,7 @@ fn ask(arguments: &Init, url: &str, requests: u64) -> Result<Seen, Failure> {
 }
 
 /// Fails if each response was a failure: an experiment of these requests would measure nothing else.
-fn must_succeed(seen: &Seen) -> Result<(), Failure> {
+fn must_succeed(seen: &Probed) -> Result<(), Failure> {
     match seen.has_success() {
         true => Ok(()),
         false => Err(Failure::no_answer(facts::no_success(seen))),
@@ -318,7 +318,7 @@ fn origin(url: &str) -> &str {
 }
 
 /// Makes an experiment with guesses for all that is not known, some of them by what was seen of the service.
-fn experiment(arguments: &Init, service: Service, seen: Option<&Seen>) -> Result<Draft, Failure> {
+fn experiment(arguments: &Init, service: Service, seen: Option<&Probed>) -> Result<Draft, Failure> {
     let mut guesses = guess::usual();
     let alone = seen.and_then(|seen| seen.alone);
     let slo = match arguments.slo.is_empty() {

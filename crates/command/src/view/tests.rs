@@ -401,6 +401,13 @@ fn a_measurement_shows_offered_against_completed() {
 }
 
 #[test]
+fn the_book_shows_the_view_as_it_is() {
+    let page = include_str!("../../../../docs/book/the-view-on-a-terminal.md");
+    let shown = page.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
+    assert_eq!(picture("measuring", (80, 12)), shown);
+}
+
+#[test]
 fn a_wide_terminal_has_room_for_everything() {
     check(
         "measuring",

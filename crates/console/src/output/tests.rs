@@ -70,3 +70,18 @@ fn a_place_for_a_file_is_refused_with_the_remedy_before_there_is_anything_to_wri
         "nothing is left of the check"
     );
 }
+
+#[test]
+fn a_panic_tells_a_terminal_nothing_by_what_others_say() {
+    const PANICS: &str = "BENCHWRIGHT_TEST_PANIC";
+    if std::env::var_os(PANICS).is_some() {
+        explain_panics();
+        panic!("quoted: \u{1b}[2J");
+    }
+    let test = "output::tests::a_panic_tells_a_terminal_nothing_by_what_others_say";
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", test, "--nocapture"]).env(PANICS, "1");
+    let said = String::from_utf8(child.output().unwrap().stderr).unwrap();
+    assert!(said.contains("output/tests.rs:") && said.contains("quoted: \\u001b[2J"), "{said}");
+    assert!(said.contains("please report it") && !said.contains('\u{1b}'), "{said}");
+}

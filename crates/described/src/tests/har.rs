@@ -153,7 +153,7 @@ const FIREFOX: &str = r##"{"log":{"version":"1.2","creator":{"name":"Firefox","v
 "pages":[{"id":"page_1","pageTimings":{"onContentLoad":-50,"onLoad":-40},"startedDateTime":"2026-11-24T11:12:00.000+01:00","title":"Docs"}],
 "entries":[
  {"startedDateTime":"2026-11-24T11:12:00.000+01:00","request":{"bodySize":0,"method":"GET","url":"http://127.0.0.1:8000/docs/","httpVersion":"HTTP/1.1",
-   "headers":[{"name":"Host","value":"127.0.0.1:8000"},{"name":"Accept-Encoding","value":"gzip, deflate, br, zstd"}],"cookies":[],"queryString":[],"headersSize":396},
+   "headers":[{"name":"Host","value":"127.0.0.1:8000"},{"name":"Accept-Encoding","value":"gzip, deflate, br, zstd"}],"cookies":[],"queryString":[],"headersSize":396,"postData":{"mimeType":"","params":[],"text":""}},
   "response":{"status":200,"statusText":"OK","httpVersion":"HTTP/1.1","headers":[],"cookies":[],"content":{"mimeType":"text/html; charset=utf-8","size":532,"text":"<html>"},"redirectURL":"","headersSize":201,"bodySize":733},
   "cache":{},"timings":{"blocked":0,"wait":3},"time":3,"_securityState":"insecure","serverIPAddress":"127.0.0.1","connection":"8000","pageref":"page_1"},
  {"startedDateTime":"2026-11-24T11:12:00.050+01:00","request":{"method":"GET","url":"http://127.0.0.1:8000/favicon.ico","httpVersion":"HTTP/1.1","headers":[]},

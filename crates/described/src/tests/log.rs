@@ -93,6 +93,9 @@ fn lines_of_other_servers_are_read() {
         r#"{"msec":"1795514405.123","request_method":"GET","request_uri":"/a?b=c","status":"200"}"#,
         // Caddy.
         r#"{"level":"info","ts":1795514405.5,"logger":"http.log.access","msg":"handled request","request":{"remote_ip":"::1","proto":"HTTP/2.0","method":"GET","host":"h","uri":"/a?b=c","headers":{"User-Agent":["curl"]}},"duration":0.0009,"size":5,"status":200}"#,
+        // The same for people, and behind the name of its container.
+        "2026/11/24 10:00:05.123\t\u{1b}[34mINFO\u{1b}[0m\thttp.log.access.log0\thandled request\t{\"request\": {\"method\": \"GET\", \"uri\": \"/a?b=c\", \"headers\": {\"Cookie\": [\"REDACTED\"]}}, \"size\": 5, \"status\": 200}",
+        r#"caddy  | {"ts":1795514405.5,"request":{"method":"GET","uri":"/a?b=c"},"status":200}"#,
         // Traefik.
         r#"{"DownstreamStatus":200,"RequestMethod":"GET","RequestPath":"/a?b=c","StartUTC":"2026-11-24T10:00:05.000000Z","level":"info","time":"2026-11-24T10:00:06Z"}"#,
         // A container's.
@@ -103,6 +106,8 @@ fn lines_of_other_servers_are_read() {
     expect![[r#"
         Some(Entry { method: "GET", target: "/apache_pb.gif", status: Some(200), second: Some(971211336) })
         Some(Entry { method: "HEAD", target: "/a?b", status: Some(200), second: Some(1795514405) })
+        Some(Entry { method: "GET", target: "/a?b=c", status: Some(200), second: Some(1795514405) })
+        Some(Entry { method: "GET", target: "/a?b=c", status: Some(200), second: Some(1795514405) })
         Some(Entry { method: "GET", target: "/a?b=c", status: Some(200), second: Some(1795514405) })
         Some(Entry { method: "GET", target: "/a?b=c", status: Some(200), second: Some(1795514405) })
         Some(Entry { method: "GET", target: "/a?b=c", status: Some(200), second: Some(1795514405) })
@@ -121,6 +126,8 @@ fn lines_of_other_servers_are_read() {
         "{\"method\":\"GET\",\"path\":7}",
         "{\"method\":\"GET\",\"path\":\"no slash\"}",
         "{\"request\":\"GET\"}",
+        "2026/11/24 10:00:05.123\tINFO\tserving\t{\"a\":1}",
+        "example: {\"method\":\"GET\",\"path\":\"/a\"}",
     ];
     none.iter().for_each(|text| assert_eq!(line::parse(text), None, "{text}"));
 }

@@ -135,7 +135,10 @@ pub(crate) fn spawn<T: Send + 'static>(
     serve: impl FnOnce() -> T + Send + 'static,
 ) -> Result<JoinHandle<T>, Failure> {
     let thread = std::thread::Builder::new().name("receiver".to_owned());
-    let failed = |error| Failure::no_answer(format!("the receiver has no thread: {error}"));
+    let failed = |error| {
+        let remedy = "raise the limit of processes (`ulimit -u`)";
+        Failure::no_answer(format!("the receiver has no thread: {error}; {remedy}"))
+    };
     thread.spawn(serve).map_err(failed)
 }
 

@@ -15,7 +15,7 @@ use results::{regular, slo};
 
 use crate::options::Load;
 use crate::plan::{congestion_control, kernel_timestamps, pools, provide_files};
-use crate::target::Target;
+use crate::target::{Target, check_memory};
 
 #[cfg(test)]
 mod tests;
@@ -48,6 +48,7 @@ pub(super) fn plan(arguments: &Load, targets: &[Target], requests: f64) -> Resul
     let before = share(arguments, arguments.part.before(connections) as usize) * targets.len();
     provide_files(each.saturating_mul(targets.len()), "--connections")?;
     let cpus = cpus(arguments, &pacing, each, requests).map_err(Failure::question)?;
+    check_memory(targets.len(), cpus.len()).map_err(Failure::question)?;
     let of_each = arguments.script_threads.map_or(cpus.len(), |threads| threads as usize);
     if each < of_each {
         return Err(Failure::question(format!(

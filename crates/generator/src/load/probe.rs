@@ -52,7 +52,7 @@ pub struct Probe<'a> {
 
 /// The behaviour of a service.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct Probed {
     /// The numbers of responses, by their status.
     pub statuses: BTreeMap<u16, u64>,
     /// The requests without a response, by their outcome.
@@ -76,7 +76,7 @@ pub struct Seen {
     pub took: Nanos,
 }
 
-impl Seen {
+impl Probed {
     pub fn responses(&self) -> u64 {
         self.statuses.values().sum()
     }
@@ -99,7 +99,7 @@ struct Words {
 }
 
 /// Sends the requests of a probe.
-pub fn probe(probe: &Probe<'_>) -> Result<Seen, Failure> {
+pub fn probe(probe: &Probe<'_>) -> Result<Probed, Failure> {
     let arguments = arguments(probe).map_err(Failure::question)?;
     let mut secrets = secret::of(&arguments).map_err(question)?;
     ask(&arguments, &mut secrets).map_err(|failure| secret::hidden(failure, &secrets))
@@ -143,7 +143,7 @@ fn arguments(probe: &Probe<'_>) -> Result<Load, clap::Error> {
     Words::try_parse_from(words).map(|words| words.load)
 }
 
-fn ask(arguments: &Load, secrets: &mut results::Secrets) -> Result<Seen, Failure> {
+fn ask(arguments: &Load, secrets: &mut results::Secrets) -> Result<Probed, Failure> {
     let addresses = &arguments.address;
     let finding = Finding { addresses, connect_to: None, sources: &[] };
     let targets = target::resolve(&arguments.urls, &finding, secrets).map_err(question)?;
@@ -152,7 +152,7 @@ fn ask(arguments: &Load, secrets: &mut results::Secrets) -> Result<Seen, Failure
     let plan = plan(arguments, &targets, 1.0)?;
     let defaults = Defaults { method: "GET".to_owned(), headers, body: None };
     let request = request(&defaults, &targets[0])?;
-    let seen = Arc::new(Mutex::new(Seen::default()));
+    let seen = Arc::new(Mutex::new(Probed::default()));
     let drivers = plan.pools.iter().map(|pool| {
         let workload =
             Seeing { request: request.clone(), seen: Arc::clone(&seen), first: Vec::new() };
@@ -211,7 +211,7 @@ fn ask(arguments: &Load, secrets: &mut results::Secrets) -> Result<Seen, Failure
 /// The same request again and again, whose responses are looked at.
 struct Seeing {
     request: Static,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<Probed>>,
     /// The first body, as far as it has arrived.
     first: Vec<u8>,
 }

@@ -141,3 +141,15 @@ fn a_load_has_a_bounded_number_of_targets() {
     let error = of(MOST_TARGETS + 1).err().unwrap().to_string();
     assert!(error.starts_with("257 URLs: a load has 256 at most, as each has its own"), "{error}");
 }
+
+#[test]
+fn the_memory_of_a_load_is_bounded_in_its_targets_and_its_threads() {
+    assert_eq!(check_memory(1, 1024), Ok(()));
+    assert_eq!(check_memory(256, 4), Ok(()));
+    let refused = check_memory(200, 64).unwrap_err();
+    assert_eq!(
+        refused,
+        "200 URLs on 64 threads: each URL has its own distributions, 4 MB for each thread, and a load has 1024 of \
+         them at most\n  use --shards 5, or start several loads and combine their documents by `benchwright merge`"
+    );
+}

@@ -1,7 +1,8 @@
-//! The reasons why a server of the key-value store cannot be used, and what helps against each: one list for every
-//! command that connects to such servers.
+//! The reasons why a store cannot be used, and what helps against each: one list for every command that connects to
+//! one.
 
 use load::driver::kv::WANTS_TOKEN;
+use load::driver::resp::{HAS_NO_PASSWORD, IS_FULL, WANTS_PASSWORD};
 use load::shard::Unopened;
 use net::Closed;
 use wire::kv::Code;
@@ -78,6 +79,18 @@ pub fn unprepared(why: &str, words: &Words) -> Option<String> {
         }
         _ => return None,
     })
+}
+
+/// Returns the same for Redis, to which a password is given in this way.
+pub fn unprepared_redis(why: &str, password: &str, connections: &str) -> Option<String> {
+    match why {
+        WANTS_PASSWORD => Some(format!("it wants a password; give it with {password}")),
+        HAS_NO_PASSWORD => Some("it has no password; leave it out".to_owned()),
+        IS_FULL => Some(format!(
+            "it has as many clients as it may have; use fewer {connections}, or raise its maxclients"
+        )),
+        _ => None,
+    }
 }
 
 /// Returns a reason of the engine without the option for its time, which these commands do not have.

@@ -72,7 +72,7 @@ impl Kubernetes {
                     Readiness::Dead { pod, why } => {
                         return Err(Stop::Died {
                             component: replica_of(service, &pod),
-                            why,
+                            why: format!("{why} before it was ready{}", remedy(service)),
                             last_lines: self.last_lines(service, &pod),
                         });
                     }
@@ -81,8 +81,10 @@ impl Kubernetes {
                     let within = service.ready_within.in_words();
                     let name = &service.name;
                     let events = self.events(name);
-                    let text =
-                        format!("`{name}` did not become ready in {within}: {missing}{events}");
+                    let remedy = remedy(service);
+                    let text = format!(
+                        "`{name}` did not become ready in {within}: {missing}{remedy}{events}"
+                    );
                     return Err(Stop::no_answer(text));
                 }
                 host::rest(POLL_EVERY);
@@ -192,6 +194,11 @@ impl Kubernetes {
         }
         Ok(())
     }
+}
+
+/// Returns the remedy for a program that does not listen where we told it to. A probe of the kubelet connects there.
+pub(super) fn remedy(service: &Service) -> String {
+    service.listen_remedy("a connection there")
 }
 
 /// Returns the state of a service: it is ready if exactly its replicas are there, all of them ready.

@@ -1,10 +1,10 @@
 use std::collections::BTreeMap;
 
-use lab::backend::Limits;
-use lab::spec::Files;
+use lab::backend::{Foreign, Limits};
+use lab::spec::{Files, Port};
 use serde_json::json;
 
-use super::readiness::{Readiness, missing};
+use super::readiness::{Readiness, missing, remedy};
 use super::*;
 
 fn service(replicas: u32) -> Service {
@@ -52,6 +52,26 @@ fn a_service_is_ready_with_exactly_its_replicas() {
     ending["metadata"]["deletionTimestamp"] = json!("2026-11-23T00:00:00Z");
     let why = waits(1, &[pod("geo-0", true), ending]);
     assert_eq!(why, "1 of 1 pods are ready; geo-1: is about to end");
+}
+
+#[test]
+fn only_a_program_that_got_our_option_is_told_of_it() {
+    let of = |command: &[&str]| {
+        let command = command.iter().map(|word| (*word).to_owned()).collect();
+        remedy(&Service { command, ..service(1) })
+    };
+    assert_eq!(
+        of(&["./svc", "-x"]),
+        "; we appended `--listen ADDRESS:PORT` to its command, and await a connection there: if it knows nothing of \
+         that, write `port: auto` beside its command, and ${port} where the command names the port"
+    );
+    assert_eq!(of(&["./svc", "--at=${listen}"]), "");
+    assert_eq!(of(&["benchwright", "reference"]), "");
+    // Charts and files have commands of their own.
+    assert_eq!(of(&[]), "");
+    let foreign = Foreign { port: Port::Auto, tcp: true, log: None };
+    let command = vec!["./svc".to_owned()];
+    assert_eq!(remedy(&Service { command, foreign: Some(foreign), ..service(1) }), "");
 }
 
 #[test]

@@ -27,6 +27,8 @@ container_cpu_cfs_throttled_seconds_total{container="",id="/p",image="",name="",
 container_cpu_cfs_throttled_seconds_total{container="a",id="/x",image="i",name="n",namespace="demo",pod="web-0"} 0.5 1700000000300
 container_cpu_cfs_throttled_seconds_total{container="b",id="/y",image="i",name="m",namespace="demo",pod="web-0"} 0.25 1700000000200
 container_cpu_cfs_throttled_seconds_total{container="",id="/q",image="",name="",namespace="demo",pod="web-1"} 0.125 1700000000100
+container_cpu_usage_seconds_total{container="a",cpu="total",id="/x",image="i",name="n",namespace="demo",pod="web-0"} 2.5 1700000000300
+container_cpu_usage_seconds_total{container="without",cpu="total",id="/z",image="i",name="o",namespace="demo",pod="web-0"} 9 1700000000300
 "#;
 
 fn pod(name: &str) -> Pod {
@@ -53,6 +55,7 @@ fn each_limit_of_a_pod_is_counted_once() {
     let figures = limited(LIMITED, &clock());
     let a = Quota {
         time: vec![(Instant(10_300_000_000), 500_000_000)],
+        ran: vec![(Instant(10_300_000_000), 2_500_000_000)],
         stopped: vec![(Instant(10_300_000_000), 7)],
         periods: vec![(Instant(10_300_000_000), 10)],
     };

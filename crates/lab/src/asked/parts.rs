@@ -30,9 +30,9 @@ impl Parts {
         folder: &Path,
         kept: &mut Kept,
     ) -> Result<Parts, anyhow::Error> {
-        let Place { name, server, service, path } = match &asked.service {
-            Service::At(url) => Place::at(url, asked, kept)?,
-            Service::Started(started) => Place::started(started, &asked.words)?,
+        let ServiceParts { name, server, service, path } = match &asked.service {
+            Service::At(url) => ServiceParts::at(url, asked, kept)?,
+            Service::Started(started) => ServiceParts::started(started, &asked.words)?,
         };
         let in_name =
             |c: char| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '-' };
@@ -151,8 +151,8 @@ fn of_method(method: Option<&str>, before: &str, behind: &str) -> String {
     method.map_or_else(String::new, |method| format!("{before}{method}{behind}"))
 }
 
-/// The place of a service, as the file has it.
-struct Place {
+/// The parts of a file that a service decides.
+struct ServiceParts {
     /// The end of the experiment's name.
     name: String,
     /// The service for people.
@@ -163,8 +163,8 @@ struct Place {
     path: String,
 }
 
-impl Place {
-    fn at(url: &str, asked: &Asked, kept: &mut Kept) -> Result<Place, anyhow::Error> {
+impl ServiceParts {
+    fn at(url: &str, asked: &Asked, kept: &mut Kept) -> Result<ServiceParts, anyhow::Error> {
         let parsed = url::parse(url).map_err(anyhow::Error::msg)?;
         let written = secrets::url_kept(url, &mut |parameter, value| {
             kept.keep("URL_SECRET", &part_of_url(parameter), value)
@@ -185,10 +185,10 @@ impl Place {
             quoted(endpoint)
         );
         let server = format!("{}://{}", parsed.scheme, parsed.authority);
-        Ok(Place { name, server, service, path: path.to_owned() })
+        Ok(ServiceParts { name, server, service, path: path.to_owned() })
     }
 
-    fn started(started: &Started, words: &Words) -> anyhow::Result<Place> {
+    fn started(started: &Started, words: &Words) -> anyhow::Result<ServiceParts> {
         let Started { name, command, path, cpus } = started;
         for (number, word) in (1..).zip(command) {
             ensure!(
@@ -217,7 +217,12 @@ impl Place {
             quoted(name),
             words.guess(Guessed::Ready, "        ")
         );
-        Ok(Place { name: name.clone(), server: format!("`{name}`"), service, path: path.clone() })
+        Ok(ServiceParts {
+            name: name.clone(),
+            server: format!("`{name}`"),
+            service,
+            path: path.clone(),
+        })
     }
 }
 

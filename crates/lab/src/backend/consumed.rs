@@ -69,6 +69,8 @@ impl Consumed {
 pub struct Quota {
     /// The time that it stopped the group, in nanoseconds, added up over CPUs.
     pub time: Samples,
+    /// The CPU time that the group used, in nanoseconds.
+    pub ran: Samples,
     /// The number of its periods in which it stopped the group.
     pub stopped: Samples,
     /// The number of all its periods.

@@ -232,7 +232,7 @@ fn a_metric_of_a_label_decides() {
         entry.observed.as_mut().unwrap().labels = labels;
     }
     let verdicts = |metrics: &str| {
-        let metrics: Vec<Wanted> = metrics.split(',').map(|text| text.parse().unwrap()).collect();
+        let metrics: Vec<MetricOf> = metrics.split(',').map(|text| text.parse().unwrap()).collect();
         let found = past.compared(&metrics, None)?;
         let each = found.metrics.iter();
         Ok(each.map(|one| (one.of.label.clone().unwrap(), one.verdict)).collect::<Vec<_>>())

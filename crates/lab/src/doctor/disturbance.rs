@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use measure::Nanos;
-use measure::bounds::LOSS_ALLOWED;
+use measure::bounds::{LOSS_ALLOWED, OTHERS_UNNOTICED};
 use results::doctor::Severity::{Error, Warning};
 
 use super::found::Found;
@@ -14,7 +14,6 @@ use super::{Look, Moment, SUT};
 const INTERRUPTS_PER_S: f64 = 1000.0;
 /// In percent, as the kernel writes it.
 const PRESSURE: f64 = 5.0;
-const FOREIGN: f64 = 0.02;
 /// The most processes that are named.
 const MOST_NAMED: usize = 3;
 /// A time that is counted in ticks may be one off at each end.
@@ -211,7 +210,7 @@ pub(super) fn foreign(seen: &Seen<'_>) -> Found {
             0 | 1 => continue,
             _ => (used / online, "a CPU, with several threads".to_owned()),
         };
-        if FOREIGN < on_each && !process.is_of_kernel && !is_own(seen, pid, &now) {
+        if OTHERS_UNNOTICED < on_each && !process.is_of_kernel && !is_own(seen, pid, &now) {
             users.push((
                 used,
                 format!("pid {pid} {} used {} of {place}", process.name, percent(used)),
@@ -235,7 +234,7 @@ pub(super) fn foreign(seen: &Seen<'_>) -> Found {
                 Some(times.all - times.idle - times.stolen)
             };
             let busy = share(seen.growth(busy).unwrap_or_default());
-            if FOREIGN < busy {
+            if OTHERS_UNNOTICED < busy {
                 let text = format!("others used {} of {}", percent(busy), seen.cpu(cpu));
                 found.bad(None, Error, text, "see who by `top`, and wait, or stop it");
             }

@@ -2,13 +2,15 @@
 //!
 //! Before each change the value that stood there is in a state file, synced, so that a process that
 //! is killed at any moment leaves enough to put everything back. The file is in `/run`, which does
-//! not outlive the machine's boot: neither do the settings.
+//! not outlive the machine's boot: neither do the settings. It is believed only where nobody else can
+//! have written it, since root does what it says.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, anyhow};
+use results::{regular, trust};
 use serde::{Deserialize, Serialize};
 
 use super::look::Files;
@@ -21,8 +23,11 @@ use crate::spec::{Cpus, Literal};
 mod tests;
 
 const SCHEMA: &str = "benchwright.doctor-fix/1";
-/// The folder of the state files, below the root.
-const FOLDER: &str = "run/benchwright";
+/// The folder of the state files below the root, and its place.
+const PLACE: &str = "run";
+const FOLDER: &str = "benchwright";
+/// The folders below the root with files that may be changed: no link in them leads to another place.
+const SETTINGS: [&str; 3] = ["proc/irq", "proc/sys", "sys"];
 /// The state file of `doctor --fix`, and that of the process that has pinned interrupts.
 const FIXED: &str = "doctor.json";
 const PINNED: &str = "pin-irq.json";
@@ -51,7 +56,7 @@ impl<'a> Place<'a> {
     }
 
     pub fn folder(&self) -> PathBuf {
-        self.root.join(FOLDER)
+        self.root.join(PLACE).join(FOLDER)
     }
 
     /// Returns the path of the state file while it is written.
@@ -97,7 +102,7 @@ impl Disk for Real {
     }
 
     fn store(&mut self, path: &Path, text: &str) -> io::Result<()> {
-        let mut file = File::create(path)?;
+        let mut file = regular::create(path)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()
     }
@@ -211,9 +216,8 @@ pub fn apply(
     }
     state.schema = SCHEMA.to_owned();
     state.boot = boot(root);
-    let folder = place.folder();
     if !changes.is_empty() {
-        fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
+        make_folder(place)?;
     }
     let mut applied = Applied::default();
     for change in changes {
@@ -273,16 +277,45 @@ pub fn restore(place: Place<'_>, disk: &mut dyn Disk) -> anyhow::Result<Vec<Sett
     Ok(state.settings)
 }
 
+/// Makes the folder of the state files for us alone; root's other files of this program may be in it already.
+fn make_folder(place: Place<'_>) -> anyhow::Result<()> {
+    let (parent, folder) = (place.root.join(PLACE), place.folder());
+    let made = fs::create_dir_all(&parent)
+        .and_then(|()| trust::check_place(&parent))
+        .and_then(|()| trust::make_folder(&folder));
+    made.with_context(|| format!("making {}; run it as root", folder.display()))
+}
+
+/// Reads the state file, if there is one.
 fn read(place: Place<'_>) -> anyhow::Result<Option<State>> {
     let path = place.state_file();
-    let text = match fs::read_to_string(&path) {
+    let found = trust::check_place(&place.root.join(PLACE))
+        .and_then(|()| trust::check_folder(&place.folder()))
+        .and_then(|()| trust::open(&path, OpenOptions::new().read(true)));
+    let text = match found.and_then(|file| trust::read(&file)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        text => text.with_context(|| format!("reading {}", path.display()))?,
+        text => text.with_context(|| {
+            let path = path.display();
+            format!(
+                "{path} cannot be trusted; run it as root, or put its values back by hand and remove it"
+            )
+        })?,
     };
-    let state: State = serde_json::from_str(&text).with_context(|| {
-        format!("{} cannot be read; put its values back by hand", path.display())
-    })?;
-    Ok(Some(state))
+    let unusable = || format!("{} cannot be read; put its values back by hand", path.display());
+    let state: State = serde_json::from_str(&text).with_context(unusable)?;
+    match state.settings.iter().find(|setting| !is_setting(Path::new(&setting.path))) {
+        Some(Setting { path, .. }) => {
+            let why = anyhow!("`{}` is not a setting of the kernel", regular::one_line(path));
+            Err(why.context(unusable()))
+        }
+        None => Ok(Some(state)),
+    }
+}
+
+/// Returns true for a path that leads nowhere but to a setting of the kernel.
+fn is_setting(path: &Path) -> bool {
+    path.components().all(|part| matches!(part, Component::Normal(_)))
+        && SETTINGS.iter().any(|folder| path.starts_with(folder))
 }
 
 /// Replaces the state file at once: it is never half written.

@@ -17,6 +17,7 @@ mod moved;
 mod refused;
 mod searches;
 mod shipped;
+mod twice;
 
 const SWEEP: &str = "
 name: queue

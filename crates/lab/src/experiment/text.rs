@@ -19,8 +19,8 @@ use crate::progress::Silent;
 use crate::search;
 use crate::spec::{
     Arrivals, AtLeastOne, Between, Bracket, Component, Connections, Factor, Literal, Model,
-    Offered, Order, PerRate, Question, Resolved, Role, Roles, Search, Start, Strategy, Sweep,
-    Until, Workload,
+    Offered, Order, PerRate, Protocol, Question, Resolved, Role, Roles, Search, Start, Strategy,
+    Sweep, Until,
 };
 use crate::system::{self, System};
 use crate::trial;
@@ -73,14 +73,14 @@ pub fn plan(resolved: &Resolved) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Returns the questions whose loads are YCSB's operations, one for each load: the generator knows their
+/// Returns the questions whose loads are operations on a store, one for each load: the generator knows their
 /// properties, and reads them without a server.
 pub fn of_stores(resolved: &Resolved) -> anyhow::Result<Vec<Resolved>> {
     let mut found: Vec<Resolved> = Vec::new();
     for Question { resolved, .. } in Plan::of(resolved)?.questions {
         let workload = &resolved.spec.workload;
         let is_known = found.iter().any(|known| known.spec.workload == *workload);
-        if matches!(workload, Workload::Ycsb(_)) && !is_known {
+        if workload.protocol() == Protocol::Store && !is_known {
             found.push(resolved);
         }
     }

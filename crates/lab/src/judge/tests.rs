@@ -113,6 +113,23 @@ fn a_trial_keeps_its_verdicts_and_warns_of_a_close_call() {
     }
 }
 
+#[test]
+fn what_the_generator_judged_by_the_same_objectives_is_not_judged_again() {
+    let objectives = |slo: &str| read(slo).slos();
+    let mut by_generator = load(15_000, 0, 0);
+    by_generator.slo = verdict::of_load(&objectives(P99), &by_generator);
+    let said = &mut by_generator.slo.as_mut().unwrap().objectives[0].text;
+    *said = "as the generator says".to_owned();
+    assert_eq!(judged(by_generator.clone(), P99).slo[0].text, "as the generator says");
+    let other = "{metric: p99, max: 50ms}";
+    let judged_by = |slo: &str| -> Vec<Slo> {
+        judged(by_generator.clone(), slo).slo.iter().map(|judged| judged.slo).collect()
+    };
+    for slo in [other, &format!("{P99}, {other}"), ""] {
+        assert_eq!(judged_by(slo), objectives(slo), "{slo}");
+    }
+}
+
 /// A load of 1,000 responses, of which 800 came in the measurement, with their bytes.
 #[test]
 fn bytes_are_divided_by_the_answers_that_they_belong_to() {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use results::Comparison;
 use results::answer::Search;
-use results::metric::Wanted;
+use results::metric::MetricOf;
 
 use super::{Past, environment};
 use crate::Error;
@@ -16,7 +16,7 @@ impl Past {
     /// # Errors
     ///
     /// If the spec names no arms, or if no request has the label of a metric.
-    pub fn compared(&self, metrics: &[Wanted], margin: Option<f64>) -> Result<Comparison, Error> {
+    pub fn compared(&self, metrics: &[MetricOf], margin: Option<f64>) -> Result<Comparison, Error> {
         let own = self.resolved.spec.compare.as_ref();
         let own = own.ok_or_else(|| {
             Error::Question(anyhow::anyhow!(
@@ -25,7 +25,7 @@ impl Past {
                 self.name
             ))
         })?;
-        let own_metrics: Vec<Wanted> = own.metrics.iter().copied().map(Wanted::from).collect();
+        let own_metrics: Vec<MetricOf> = own.metrics.iter().copied().map(MetricOf::from).collect();
         let metrics = if metrics.is_empty() { &own_metrics } else { metrics };
         check_labels(&[self], metrics)?;
         let margin = margin.unwrap_or(own.margin.0.0);
@@ -42,7 +42,7 @@ impl Past {
     pub fn compared_with(
         &self,
         other: &Past,
-        metrics: &[Wanted],
+        metrics: &[MetricOf],
         margin: f64,
     ) -> Result<Comparison, Error> {
         check_labels(&[self, other], metrics)?;
@@ -59,11 +59,11 @@ impl Past {
 }
 
 /// Refuses a comparison without a metric: further trials would not bring one.
-fn decided_by_some(found: Comparison, asked: &[Wanted]) -> Result<Comparison, Error> {
+fn decided_by_some(found: Comparison, asked: &[MetricOf]) -> Result<Comparison, Error> {
     if !found.metrics.is_empty() {
         return Ok(found);
     }
-    let asked: Vec<String> = asked.iter().map(Wanted::to_string).collect();
+    let asked: Vec<String> = asked.iter().map(MetricOf::to_string).collect();
     Err(Error::Question(anyhow::anyhow!(
         "there is no {} to compare: searches have a capacity and a maximum_throughput, and trials at given loads \
          have all other metrics",
@@ -72,7 +72,7 @@ fn decided_by_some(found: Comparison, asked: &[Wanted]) -> Result<Comparison, Er
 }
 
 /// Refuses a metric of a label that no request has.
-fn check_labels(pasts: &[&Past], metrics: &[Wanted]) -> Result<(), Error> {
+fn check_labels(pasts: &[&Past], metrics: &[MetricOf]) -> Result<(), Error> {
     let entries = pasts.iter().flat_map(|past| &past.journal);
     let observed = entries.filter_map(|entry| entry.observed.as_ref());
     let known: BTreeSet<&str> =

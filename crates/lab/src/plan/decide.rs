@@ -340,9 +340,9 @@ pub(crate) fn limit_of_connections(resolved: &Resolved, journal: &[Entry]) -> Op
         Some(bracket) => bracket.upper?,
         None => swept(resolved, journal).last()?.asked,
     };
-    let evidence = || at_load::evidence(journal).filter(|(entry, _)| asked(entry).is_some());
-    let at_limit = evidence().filter(|(entry, _)| asked(entry) == Some(load));
-    connections::limit(at_limit.map(|(_, of)| of), evidence().map(|(_, of)| of))
+    let at_limit = at_load::at(journal, Purpose::Trial, Some(load));
+    let evidence = at_load::evidence(journal).filter(|(entry, _)| asked(entry).is_some());
+    connections::limit(at_limit.evidence().map(|(_, of)| of), evidence.map(|(_, of)| of))
 }
 
 /// Returns the verdicts on the loads in their order, and the load that needs another trial for one. A load that is
@@ -460,11 +460,11 @@ fn is_complete(resolved: &Resolved, load: &AtLoad<'_>) -> bool {
 }
 
 fn rate_of(load: &AtLoad<'_>) -> Option<Rate> {
-    load.asked_per_target().and_then(Rate::per_second)
+    asked(load.attempts.first()?)
 }
 
 fn asked(entry: &Entry) -> Option<Rate> {
-    entry.asked_per_target_per_s.and_then(Rate::per_second)
+    entry.configuration().load().and_then(Rate::per_second)
 }
 
 /// Returns what the closed loop completed on each target, or the step that is needed to know it.
@@ -543,11 +543,10 @@ fn attempt(
         })
     };
     let budget = &resolved.spec.budget;
-    let here = |entry: &&Entry| entry.purpose == purpose && asked(entry) == load;
-    let answered = journal.iter().filter(here).filter(|e| e.status.answers()).count() as u32;
-    let repetition = answered + 1;
+    let here = at_load::at(journal, purpose, load).attempts;
+    let repetition = here.iter().filter(|entry| entry.status.answers()).count() as u32 + 1;
     let failed: Vec<&Entry> =
-        journal.iter().filter(here).filter(|entry| entry.repetition == repetition).collect();
+        here.into_iter().filter(|entry| entry.repetition == repetition).collect();
     let count = |status| {
         let counted = failed.iter().filter(|entry| spent.counts(entry));
         counted.filter(|entry| entry.status == status).count() as u32

@@ -7,7 +7,7 @@ use measure::search::Bracket;
 use measure::{Rate, capacity as fit};
 use results::answer::{Capacity, Estimate, Maximum, Search, Verdict};
 use results::at_load::{self, AtLoad};
-use results::journal::{Entry, Observed, Status};
+use results::journal::{Entry, Observed, Purpose, Status};
 use results::sessions::Arrivals;
 use results::slo;
 use results::speed::Usual;
@@ -51,7 +51,7 @@ pub(crate) fn searched(resolved: &Resolved, journal: &[Entry], ending: &Ending) 
             let limited_by = bracket.upper.and_then(|upper| limited_at(journal, upper));
             // If the connections were the limit, the system may do more.
             let upper = bracket.upper.filter(|_| !connections_bound);
-            let upper = upper.and_then(|upper| at(journal, upper)?.rate_per_s());
+            let upper = upper.and_then(|upper| at(journal, upper).rate_per_s());
             (None, enclosed(resolved, &bracket, journal), upper, limited_by)
         }
         None => {
@@ -217,13 +217,12 @@ fn limited_by(journal: &[Entry], maximum: &Maximum) -> Option<String> {
 
 /// The limit in the trials at the upper bound of the capacity.
 fn limited_at(journal: &[Entry], load: Rate) -> Option<String> {
-    at(journal, load)?.evidence().find_map(|(_, observed)| observed.limited_by.clone())
+    at(journal, load).evidence().find_map(|(_, observed)| observed.limited_by.clone())
 }
 
 /// The trials at a load.
-fn at(journal: &[Entry], load: Rate) -> Option<AtLoad<'_>> {
-    let is_here = |one: &AtLoad<'_>| one.asked_per_target() == Some(load.as_per_second());
-    at_load::by_load(journal).into_iter().find(is_here)
+fn at(journal: &[Entry], load: Rate) -> AtLoad<'_> {
+    at_load::at(journal, Purpose::Trial, Some(load))
 }
 
 /// The load with the highest median sustained rate, represented by its trial nearest to the median. A load at
@@ -258,7 +257,7 @@ fn maximum(resolved: &Resolved, journal: &[Entry]) -> Option<Maximum> {
 /// The trials of a point. A load that was given is the only one, and may have no rate.
 fn at_point<'a>(resolved: &Resolved, journal: &'a [Entry], point: &Point) -> Option<AtLoad<'a>> {
     match resolved.spec.search {
-        Some(_) => at(journal, point.asked),
+        Some(_) => Some(at(journal, point.asked)),
         None => at_load::by_load(journal).into_iter().next(),
     }
 }
@@ -269,7 +268,7 @@ fn lowest_missed(resolved: &Resolved, journal: &[Entry]) -> Option<f64> {
     let missed = points.iter().filter(|point| point.slo_met == Some(false));
     let lowest =
         missed.min_by(|a, b| a.asked.as_per_second().total_cmp(&b.asked.as_per_second()))?;
-    at(journal, lowest.asked)?.rate_per_s()
+    at(journal, lowest.asked).rate_per_s()
 }
 
 /// The highest load whose trials met the SLO.
@@ -290,14 +289,14 @@ fn capacity(resolved: &Resolved, journal: &[Entry]) -> Option<Capacity> {
     let below = missed()
         .filter(|point| point.asked < best.asked)
         .max_by(|a, b| asked_of(a).total_cmp(&asked_of(b)));
-    let rate = |point: &Point| at(journal, point.asked)?.rate_per_s();
+    let rate = |point: &Point| at(journal, point.asked).rate_per_s();
     capacity_at(resolved, &load, above.and_then(rate), below.and_then(rate))
 }
 
 /// The capacity between two bounds.
 fn enclosed(resolved: &Resolved, bracket: &Bracket, journal: &[Entry]) -> Option<Capacity> {
-    let missed = bracket.upper.and_then(|upper| at(journal, upper)?.rate_per_s());
-    capacity_at(resolved, &at(journal, bracket.lower?)?, missed, None)
+    let missed = bracket.upper.and_then(|upper| at(journal, upper).rate_per_s());
+    capacity_at(resolved, &at(journal, bracket.lower?), missed, None)
 }
 
 /// A capacity at this load, with the loads above and below it that missed the SLO.

@@ -25,18 +25,21 @@ fn a_second_that_was_half_watched_has_a_value_and_less_has_none() {
     assert_eq!(rates(&Samples::new(), &whole(4)), []);
 }
 
-/// Two containers of a pod: one is stopped on two CPUs for 0.8 s of each second, the other one not at all.
+/// Two containers of a pod: one is stopped on two CPUs for 0.8 s of each second, in every period of its limit,
+/// the other one not at all.
 #[test]
 fn the_share_of_a_limit_is_no_sum_over_cpus_or_containers() {
     let quota = |ns: u64, stopped: u64| Quota {
         time: samples(&[(0.0, 0), (2.0, 2 * ns)]),
+        ran: samples(&[(0.0, 0), (2.0, 8 * S / 10)]),
         stopped: samples(&[(0.0, 0), (2.0, 2 * stopped)]),
         periods: samples(&[(0.0, 0), (2.0, 20)]),
     };
-    let both = [quota(16 * S / 10, 8), quota(0, 0)];
+    let both = [quota(16 * S / 10, 10), quota(0, 0)];
     assert_eq!(throttled(&both, &whole(3)), [Some(0.8), Some(0.8), None]);
-    assert_eq!(throttled_periods(&both, &whole(3)), [Some(8), Some(8), None]);
-    assert_eq!(throttled(&[quota(16 * S / 10, 8), quota(16 * S / 10, 8)], &whole(1)), [Some(0.8)]);
+    assert_eq!(throttled_periods(&both, &whole(3)), [Some(10), Some(10), None]);
+    let twice = [quota(16 * S / 10, 10), quota(16 * S / 10, 10)];
+    assert_eq!(throttled(&twice, &whole(1)), [Some(0.8)]);
     assert_eq!((throttled(&[], &whole(2)), throttled_periods(&[], &whole(2))), (vec![], vec![]));
 }
 

@@ -161,6 +161,12 @@ fn targets_to_check(resolved: &Resolved) -> Vec<String> {
     (1..=resolved.targets()).map(|i| target(resolved, &url(i), i)).collect()
 }
 
+/// Returns true if the path of the workload would come behind the query of a URL.
+pub(super) fn is_behind_query(resolved: &Resolved, url: &str) -> bool {
+    let has_path = resolved.spec.workload.path().is_some_and(|path| path != "/");
+    has_path && url.contains('?')
+}
+
 /// Returns a component's URL with the workload's own path. The path of an endpoint is requested as
 /// it is, unless the workload has another one than `/`.
 pub fn target(resolved: &Resolved, url: &str, instance: u32) -> String {

@@ -5,7 +5,7 @@ use wire::url;
 
 use super::source::SpecError;
 use super::workload::Protocol;
-use super::{BackendKind, Component, HTTP, Resolved, texts};
+use super::{BackendKind, Component, HTTP, Resolved, generator, texts};
 
 #[cfg(test)]
 mod tests;
@@ -86,13 +86,33 @@ pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
 }
 
 impl Resolved {
-    /// Checks that a component gets no request of the runner if it is ready at a URL of another scheme.
+    /// Checks the URL at which a component is ready: one of another scheme gets no request of the runner, and one
+    /// with a query no path of the workload.
     pub(crate) fn check_requests(&self, component: &str, url: &str) -> Result<(), SpecError> {
-        let scheme = url::server(url).map_or(HTTP.to_owned(), |server| server.scheme);
-        match own(self).into_iter().find(|request| request.to == component && scheme != HTTP) {
-            Some(request) => Err(refused(self, &request, &scheme)),
-            None => Ok(()),
+        let source = &self.source;
+        let scheme = match url::server(url) {
+            Ok(server) => server.scheme,
+            Err(why) => {
+                let message = format!("`{component}` is ready at no valid URL: {why}");
+                return Err(source.error(message, source.find("name:", component), ""));
+            }
+        };
+        let mut own = own(self).into_iter();
+        if let Some(request) = own.find(|request| request.to == component && scheme != HTTP) {
+            return Err(refused(self, &request, &scheme));
         }
+        let endpoint = self.spec.sut.endpoint_component().map(Component::name);
+        if endpoint == Some(component) && generator::is_behind_query(self, url) {
+            let message = format!(
+                "`{component}` is ready at a URL with a query, and the workload has a path of its own"
+            );
+            let path = self.spec.workload.path().unwrap_or_default();
+            let place = source.find("get:", path).or_else(|| source.find("path:", path));
+            let label =
+                "move the query to this path, and let the component print its URL without it";
+            return Err(source.error(message, place, label));
+        }
+        Ok(())
     }
 }
 

@@ -767,7 +767,7 @@ fn a_patch_that_chooses_otherwise_drops_what_belongs_to_the_choice_before() {
         (&plain, "workload.body=x"),
         (&plain, "workload.events={size: 2KiB}"),
         (&workload(&from_file("script: FILE, args: [a], path: /x")), "workload.get=/"),
-        (&workload(&from_file("script: FILE, args: [a]")), "workload={mix: FILE, args: []}"),
+        (&workload(&from_file("script: FILE, args: [a]")), "workload={mix: FILE}"),
         (&workload(&from_file("mix: FILE, data: FILE")), "workload.script=FILE"),
         (&workload(&from_file("mix: FILE, data: FILE")), "workload={method: PUT, path: /}"),
         (&workload("method: PUT, path: /, body: x"), "workload.get=/"),

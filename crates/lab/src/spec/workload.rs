@@ -1,5 +1,4 @@
-//! The requests that are sent, by kind. A new kind is a file here, with its fields in [`Written`] and a
-//! row in [`KINDS`]: all else follows from these.
+//! The requests that are sent, by kind. A new kind is a file here, and a row in the list of `kinds!`.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +6,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use wire::http1::{check_field, check_method};
+use wire::http1::{check_field, check_fields, check_method};
 use wire::url::{self, Scheme};
 
 use super::{Command, HTTP, Parse, Texts};
@@ -22,51 +21,58 @@ mod request;
 mod script;
 mod ycsb;
 
-use events::EventLoad;
-use mix::Mix;
-use request::Request;
-use script::Script;
-use ycsb::Ycsb;
-
 #[cfg(test)]
 mod tests;
 
-/// The requests that are sent: a single one that is repeated, those of a script or of a mix, events,
-/// YCSB's operations, or the requests of another load generator.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
-#[serde(try_from = "Written", untagged)]
-#[schemars(!try_from)]
-pub enum Workload {
-    /// A single request that is repeated.
-    Request(Request),
-    /// The requests of a Lua script.
-    Script(Script),
-    /// The weighted requests of a file.
-    Mix(Mix),
-    /// Events.
-    Events(EventLoad),
-    /// YCSB's operations on a key-value store.
-    Ycsb(Ycsb),
-    /// The requests of another load generator.
-    Foreign(Foreign),
+/// Makes the sum of all kinds, and what reads it. A row has a kind, and the fields that no row above it has.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident($file:ident::$type:ident): $($field:ident: $of:ty),*;)*) => {
+        /// The requests that are sent, all of one kind.
+        #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+        #[serde(try_from = "Written", untagged)]
+        #[schemars(!try_from)]
+        pub enum Workload {
+            $($(#[$doc])* $kind($file::$type),)*
+        }
+
+        impl Workload {
+            fn kind(&self) -> &dyn Kind {
+                match self {
+                    $(Workload::$kind(kind) => kind,)*
+                }
+            }
+        }
+
+        /// The kinds; where a workload has the keys of several, the last is taken for it.
+        static KINDS: &[KindOf] = &[$($file::KIND),*];
+
+        /// The fields of all kinds. They are read first, so that an error in one has its place; then all that are
+        /// there are read again, as those of one kind.
+        #[derive(Deserialize, Serialize)]
+        #[serde(deny_unknown_fields)]
+        struct Written {
+            $($($field: Option<$of>,)*)*
+        }
+    };
 }
 
-/// The kinds; where a workload has the keys of several, the first is taken for it.
-static KINDS: [KindOf; 6] =
-    [foreign::KIND, events::KIND, ycsb::KIND, script::KIND, mix::KIND, request::KIND];
+kinds! {
+    /// A single request that is repeated.
+    Request(request::Request): get: String, path: String, method: String, headers: Headers, body: String,
+        body_file: String, check: String;
+    /// The weighted requests of a file.
+    Mix(mix::Mix): mix: String, data: String;
+    /// The requests of a Lua script.
+    Script(script::Script): script: String, args: Vec<String>;
+    /// YCSB's operations on a key-value store.
+    Ycsb(ycsb::Ycsb): ycsb: String, properties: BTreeMap<String, String>;
+    /// Events.
+    Events(events::EventLoad): events: Events;
+    /// The requests of another load generator.
+    Foreign(foreign::Foreign): exec: Command, parse: Parse;
+}
 
 impl Workload {
-    fn kind(&self) -> &dyn Kind {
-        match self {
-            Workload::Request(request) => request,
-            Workload::Script(script) => script,
-            Workload::Mix(mix) => mix,
-            Workload::Events(events) => events,
-            Workload::Ycsb(ycsb) => ycsb,
-            Workload::Foreign(foreign) => foreign,
-        }
-    }
-
     /// Returns the path that is appended to the URL of the endpoint.
     pub fn path(&self) -> Option<&str> {
         self.kind().path()
@@ -75,6 +81,11 @@ impl Workload {
     /// Returns what its requests speak.
     pub fn protocol(&self) -> Protocol {
         self.kind().protocol()
+    }
+
+    /// Returns true if its requests depend on the number of threads.
+    pub fn has_threads(&self) -> bool {
+        self.kind().has_threads()
     }
 
     /// Returns what it gives the generator, in the order of the options.
@@ -89,7 +100,7 @@ impl Workload {
 
     pub fn events(&self) -> Option<&Events> {
         match self {
-            Workload::Events(EventLoad { events, .. }) => Some(events),
+            Workload::Events(load) => Some(&load.events),
             _ => None,
         }
     }
@@ -99,12 +110,6 @@ impl Workload {
             Workload::Foreign(foreign) => Some(foreign),
             _ => None,
         }
-    }
-}
-
-impl Default for Workload {
-    fn default() -> Workload {
-        Workload::Request(Request { get: Some("/".to_owned()), ..Request::default() })
     }
 }
 
@@ -153,6 +158,9 @@ trait Kind {
     fn protocol(&self) -> Protocol {
         Protocol::Http
     }
+    fn has_threads(&self) -> bool {
+        false
+    }
     fn set(&self) -> Vec<Set<'_>>;
     fn describe(&self) -> String;
 }
@@ -163,6 +171,8 @@ pub(super) struct KindOf {
     keys: &'static [&'static str],
     /// Its name in a message: `a script`
     name: &'static str,
+    /// The fields that make one, for who wrote none: "`script: file.lua`"
+    written: &'static str,
     fields: &'static [&'static str],
     /// The options that its fields may set, each with its field.
     pub(super) options: fn() -> Vec<(&'static str, &'static str)>,
@@ -273,11 +283,31 @@ impl Headers {
         self.0.is_empty()
     }
 
+    fn each(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0
+            .iter()
+            .flat_map(|(name, texts)| texts.0.iter().map(|text| (name.as_str(), text.as_str())))
+    }
+
     fn given(&self) -> Vec<Given<'_>> {
-        let fields = self.0.iter().flat_map(|(name, texts)| {
-            texts.0.iter().map(|text| Given::Field(name.as_str(), text.as_str()))
-        });
-        fields.collect()
+        self.each().map(|(name, text)| Given::Field(name, text)).collect()
+    }
+
+    /// Checks the fields of requests that have bodies of their own.
+    fn check(&self) -> Result<(), String> {
+        check_fields(self.each(), None)
+    }
+
+    /// Checks the fields beside a body. What has a variable or is in a file is not known here: the generator
+    /// checks it before anything is deployed.
+    fn check_beside(&self, body: Option<&str>, is_in_file: bool) -> Result<(), String> {
+        let is_known = |text: &str| !text.contains("${");
+        let body = Some(body.unwrap_or_default()).filter(|body| !is_in_file && is_known(body));
+        let is_length = |name: &str| name.eq_ignore_ascii_case("content-length");
+        let fields = self
+            .each()
+            .filter(|(name, value)| is_known(value) && (body.is_some() || !is_length(name)));
+        check_fields(fields, body.map(str::len))
     }
 }
 
@@ -308,32 +338,6 @@ fn check_request(
     }
 }
 
-/// The fields of all kinds. They are read first, so that an error in one has its place; then all that are
-/// there are read again, as those of one kind.
-#[derive(Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-struct Written {
-    script: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    args: Vec<String>,
-    get: Option<String>,
-    path: Option<String>,
-    mix: Option<String>,
-    data: Option<String>,
-    check: Option<String>,
-    method: Option<String>,
-    #[serde(default, skip_serializing_if = "Headers::is_empty")]
-    headers: Headers,
-    body: Option<String>,
-    body_file: Option<String>,
-    events: Option<Events>,
-    ycsb: Option<String>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    properties: BTreeMap<String, String>,
-    exec: Option<Command>,
-    parse: Option<Parse>,
-}
-
 impl TryFrom<Written> for Workload {
     type Error = String;
     fn try_from(written: Written) -> Result<Workload, String> {
@@ -342,11 +346,10 @@ impl TryFrom<Written> for Workload {
         };
         fields.retain(|_, value| !value.is_null());
         let is_of = |kind: &&KindOf| kind.keys.iter().any(|key| fields.contains_key(*key));
-        let Some(kind) = KINDS.iter().find(is_of) else {
-            return Err("a workload is `script: file.lua`, `mix: file.jsonl`, `get: /path`, a \
-                        `method` with its `path`, `events: {…}`, `ycsb: FILE`, or \
-                        `exec: [wrk, …]` with `parse: wrk`"
-                .to_owned());
+        let Some(kind) = KINDS.iter().rev().find(is_of) else {
+            let [kinds @ .., last] = KINDS else { unreachable!("there are kinds") };
+            let kinds: Vec<&str> = kinds.iter().map(|kind| kind.written).collect();
+            return Err(format!("a workload is {}, or {}", kinds.join(", "), last.written));
         };
         match fields.keys().find(|field| !kind.fields.contains(&field.as_str())) {
             Some(field) => Err(kind.contradiction(field)),
@@ -381,7 +384,7 @@ fn read<T: DeserializeOwned>(fields: Value) -> T {
 /// Returns the options that the fields of a workload may set, each once, with their fields.
 pub(crate) fn options() -> Vec<(&'static str, &'static str)> {
     let mut all: Vec<(&str, &str)> = Vec::new();
-    for kind in KINDS.iter().rev() {
+    for kind in KINDS {
         for option in (kind.options)() {
             if !all.contains(&option) {
                 all.push(option);

@@ -25,10 +25,10 @@ impl Verdict {
     /// The verdict on a request with this token that was sent, and whose connection was lost before its answer.
     pub fn lost(lost: Lost, token: Token) -> Verdict {
         let (outcome, why) = match lost {
-            Lost::TooLate(late) if late == token => (Outcome::Timeout, "no answer in time"),
+            Lost::TooLate(late) if late == token => (Outcome::Timeout, "no response in time"),
             Lost::TooLate(_) => (
                 Outcome::Reset,
-                "its connection was given up, as another request had no answer in time",
+                "its connection was given up, as another request had no response in time",
             ),
             Lost::By(Closed::WhileWriting) => {
                 (Outcome::Write, "the server closed the connection while a request was written")

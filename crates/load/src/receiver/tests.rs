@@ -181,3 +181,38 @@ fn a_peer_that_reads_no_answers_is_disconnected() {
         assert!(ended, "180 MB of questions were read, and their answers kept");
     });
 }
+
+#[test]
+fn once_all_places_are_taken_silent_peers_lose_their_own() {
+    let receiver = Receiver::listen(LOOPBACK.parse().unwrap(), None, None).unwrap();
+    let places = Places::with_patience(3, Nanos::from_secs(1));
+    let receiver = Receiver { places, ..receiver };
+    let address = receiver.address();
+    let (seen, stop) = (Seen::default(), AtomicBool::new(false));
+    let connect = || {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream
+    };
+    let is_answered = |mut stream: &TcpStream| {
+        let mut begin = [0; 12];
+        let sent = stream.write_all(event("1").as_bytes());
+        let answered = sent.and_then(|()| stream.read_exact(&mut begin));
+        let mut rest = [0; 1000];
+        answered.is_ok() && stream.read(&mut rest).is_ok() && begin == *b"HTTP/1.1 202"
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| receiver.serve(&seen, &stop));
+        defer! { stop.store(true, Ordering::Relaxed) }
+        let (busy, silent) = (connect(), [connect(), connect()]);
+        // The beginning of a request is not one.
+        (&silent[0]).write_all(b"POST / HTTP/1.1\r\n").unwrap();
+        let new = (0..1_000).any(|_| {
+            clock::sleep_until(clock::now() + Nanos::from_millis(10));
+            assert!(is_answered(&busy), "a peer that sends events keeps its place");
+            is_answered(&connect())
+        });
+        assert!(new, "a new peer gets the place of a silent one");
+        assert_eq!((&silent[0]).read(&mut [0; 1000]).unwrap(), 0, "it was closed");
+    });
+}

@@ -5,6 +5,8 @@ use std::io::{self, Write};
 
 use ::measure::{Histogram, Instant, Nanos, Quantile, Rate};
 
+use crate::cell::guard;
+
 /// The statistics of the server.
 #[derive(Debug, Default)]
 pub struct Log {
@@ -17,6 +19,8 @@ pub struct Log {
     pub out_of_order: u64,
     /// The time from the latest arrival so far to the next one; 0 if that is not later.
     pub gaps: Histogram,
+    /// Connections that were ended because a bound was reached.
+    pub refused: u64,
     /// A line for each request, if requested.
     pub record: Option<Record>,
     pub(super) schedule: Option<Schedule>,
@@ -92,9 +96,10 @@ impl Record {
         // A request with a body is completed later than it arrived.
         self.requests.sort_by_key(|seen| seen.at);
         for Arrived { at, connection, target, bytes } in &self.requests {
-            write!(to, "{}\t{target}\t{connection}", at.0)?;
+            write!(to, "{}\t{}{target}\t{connection}", at.0, guard(target))?;
             if self.with_bytes {
-                write!(to, "\t{}", bytes.escape_ascii())?;
+                let text = bytes.escape_ascii().to_string();
+                write!(to, "\t{}{text}", guard(&text))?;
             }
             writeln!(to)?;
         }
@@ -117,6 +122,9 @@ impl fmt::Display for Log {
             self.took.max().unwrap_or_default().0,
             self.gaps.mean().unwrap_or_default().0,
         )?;
+        if 0 < self.refused {
+            write!(f, r#","refused_connections":{}"#, self.refused)?;
+        }
         if let Some(lateness) = self.lateness() {
             let p99 = lateness.quantile(Quantile::P99).unwrap_or_default().0;
             write!(f, r#","late_count":{},"late_p99_ns":{p99}"#, lateness.count())?;

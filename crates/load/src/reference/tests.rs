@@ -1,4 +1,10 @@
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::thread;
+use std::time::Duration;
+
 use ::measure::Quantile;
+use scopeguard::defer;
 
 use super::*;
 
@@ -81,11 +87,14 @@ fn in_a_stall_nothing_is_answered() {
     }
 }
 
+fn desk(log: Log) -> Desk {
+    let delay = Delay::Fixed(Nanos::ZERO);
+    Desk { delay, random: Random::new(1), due: BinaryHeap::new(), log }
+}
+
 /// Returns a desk that has received these bytes on one connection.
 fn seen(record: Record, parts: &[&[u8]]) -> Desk {
-    let delay = Delay::Fixed(Nanos::ZERO);
-    let log = Log { record: Some(record), ..Log::default() };
-    let mut desk = Desk { delay, random: Random::new(1), due: BinaryHeap::new(), log };
+    let mut desk = desk(Log { record: Some(record), ..Log::default() });
     let mut connection = Connection { number: 5, ..Connection::default() };
     for (at, part) in (1..).zip(parts) {
         desk.take(&mut connection, ConnectionId(0), part, Instant(at)).unwrap();
@@ -123,4 +132,99 @@ fn the_record_is_bounded_and_counts_what_it_lacks() {
     (0..Record::MOST_REQUESTS + 3).for_each(|_| record.note(Arrived::default()));
     let log = Log { record: Some(record), ..Log::default() };
     assert!(log.to_string().ends_with(r#","recorded":1048576,"unrecorded":3}"#), "{log}");
+}
+
+/// A target and a method may begin with characters that have a meaning in a table.
+#[test]
+fn no_cell_of_the_record_is_a_formula() {
+    let requests = b"+1 =1+1 HTTP/1.1\r\n\r\n-M @x HTTP/1.1\r\n\r\n";
+    let mut log = seen(Record::new(true), &[requests]).log;
+    let mut text = Vec::new();
+    log.record.as_mut().unwrap().write(&mut text).unwrap();
+    let lines =
+        "1\t'=1+1\t5\t'+1 =1+1 HTTP/1.1\\r\\n\\r\\n\n1\t'@x\t5\t'-M @x HTTP/1.1\\r\\n\\r\\n\n";
+    assert_eq!(String::from_utf8(text).unwrap(), lines);
+}
+
+#[test]
+fn requests_that_wait_for_their_time_have_a_bound() {
+    let (mut desk, mut connection) = (desk(Log::default()), Connection::default());
+    let requests = "GET / HTTP/1.1\r\n\r\n".repeat(1024);
+    for _ in 0..MOST_PENDING / 1024 {
+        desk.take(&mut connection, ConnectionId(0), requests.as_bytes(), Instant(1)).unwrap();
+    }
+    let refused = desk.take(&mut connection, ConnectionId(0), requests.as_bytes(), Instant(1));
+    assert_eq!((refused, desk.due.len()), (Err(Unserved::TooMany), MOST_PENDING));
+}
+
+/// Serves with these places while `ask` runs with the server's address; returns its log.
+fn serving(delay: Nanos, places: Places, ask: impl FnOnce(SocketAddr)) -> Log {
+    let manner = Manner {
+        delay: Delay::Fixed(delay),
+        status: 200,
+        body: 100,
+        seed: 1,
+        kernel_timestamps: false,
+        congestion_control: None,
+    };
+    let server = Reference::listen("127.0.0.1:0".parse().unwrap(), manner).unwrap();
+    let server = Reference { places, ..server };
+    let (address, stop) = (server.address(), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let served = scope.spawn(|| server.serve(&stop));
+        {
+            defer! { stop.store(true, Ordering::Relaxed) }
+            ask(address);
+        }
+        served.join().unwrap()
+    })
+}
+
+fn connect(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    for limit in [TcpStream::set_read_timeout, TcpStream::set_write_timeout] {
+        limit(&stream, Some(Duration::from_secs(30))).unwrap();
+    }
+    stream
+}
+
+const REQUEST: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
+
+/// Returns true if a response comes to a request that was sent, and false if the connection has ended.
+fn is_answered(mut stream: &TcpStream) -> bool {
+    let mut begin = [0; 12];
+    stream.read_exact(&mut begin).is_ok_and(|()| begin == *b"HTTP/1.1 200")
+}
+
+#[test]
+fn a_peer_that_reads_no_responses_is_disconnected() {
+    let log = serving(Nanos::ZERO, Places::new(MOST_CONNECTIONS), |address| {
+        let requests = REQUEST.repeat(1000);
+        let mut stream = connect(address);
+        let ended = (0..10_000).any(|_| stream.write_all(&requests).is_err());
+        assert!(ended, "180 MB of requests were read, and their responses kept");
+    });
+    assert_eq!(log.refused, 1);
+}
+
+#[test]
+fn once_all_places_are_taken_a_silent_peer_loses_its_own_and_one_that_waits_does_not() {
+    let places = Places::with_patience(2, Nanos::from_millis(500));
+    let log = serving(Nanos::from_secs(3), places, |address| {
+        let silent = connect(address);
+        let mut waiting = connect(address);
+        waiting.write_all(REQUEST).unwrap();
+        let new = (0..1_000).any(|_| {
+            clock::sleep_until(clock::now() + Nanos::from_millis(10));
+            let mut new = connect(address);
+            new.write_all(REQUEST).is_ok() && is_answered(&new)
+        });
+        assert!(new, "a new peer gets the place of the silent one");
+        assert!(is_answered(&waiting));
+        assert_eq!((&silent).read(&mut [0; 1000]).unwrap(), 0, "it was closed");
+    });
+    assert!(
+        2 <= log.refused,
+        "the silent peer, and those that came while it was not silent for long: {log}"
+    );
 }

@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use ::measure::{Instant, Nanos};
 use net::{Closed, ConnectionId, Endpoint, Io};
 
-use super::pool::{Place, Pool, State};
+use super::pool::{Link, Pool, State};
 use super::{LONGEST_WAIT, Shard, unanswered};
 use crate::driver::{Driver, Fault, Handshake, Lost, Next, Opening, Outcome, Slot, Token};
 use crate::observe::Observer;
@@ -186,7 +186,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
     /// failed.
     pub fn unreachable(&self) -> Option<(usize, Option<Unopened>)> {
         let mut pools = self.pools.iter().filter(|pool| !pool.slots.is_empty());
-        let pool = pools.find(|pool| !pool.slots.iter().any(Place::is_open))?;
+        let pool = pools.find(|pool| !pool.slots.iter().any(Link::is_open))?;
         Some((pool.of.target as usize, pool.unopened()))
     }
 
@@ -202,7 +202,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         each.filter(|(_, count)| 0 < *count).collect()
     }
 
-    pub(super) fn places(&self) -> impl Iterator<Item = &Place> {
+    pub(super) fn places(&self) -> impl Iterator<Item = &Link> {
         self.pools.iter().flat_map(|pool| &pool.slots)
     }
 

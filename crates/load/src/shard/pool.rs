@@ -18,7 +18,7 @@ pub(super) struct Pool<D> {
     pub(super) endpoints: Vec<Endpoint>,
     /// The number of failed attempts to connect to each.
     pub(super) refused: Vec<u64>,
-    pub(super) slots: Vec<Place>,
+    pub(super) slots: Vec<Link>,
     /// The reason why the last attempt to connect failed.
     pub(super) failure: Option<Unopened>,
     /// The slots with room for a request, in a group for each queue.
@@ -72,7 +72,7 @@ pub struct Numbers {
 
 /// A slot's connection.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct Link {
     /// The state; changed only by [`Pool::set`].
     pub(super) state: State,
     /// The pool's endpoint that it connects to; changes after each failed attempt, unless requests
@@ -124,7 +124,7 @@ pub(super) enum State {
 /// No request: a place is as small as it can be, since there may be very many.
 const NO_TOKEN: Token = Token(u32::MAX);
 
-impl Place {
+impl Link {
     /// Returns the request for which the connection is being opened.
     pub(super) fn awaited(&self) -> Option<Token> {
         (self.awaited != NO_TOKEN).then_some(self.awaited)
@@ -149,7 +149,7 @@ impl<D: Driver> Pool<D> {
         slots: usize,
         numbers: Numbers,
     ) -> Pool<D> {
-        let place = |endpoint: usize| Place {
+        let place = |endpoint: usize| Link {
             state: State::Lost,
             endpoint: endpoint as u32,
             room: Instant::default(),
@@ -184,7 +184,7 @@ impl<D: Driver> Pool<D> {
         }
     }
 
-    pub(super) fn place(&mut self, slot: Slot) -> &mut Place {
+    pub(super) fn place(&mut self, slot: Slot) -> &mut Link {
         &mut self.slots[slot.0 as usize]
     }
 
@@ -508,7 +508,7 @@ impl State {
     }
 }
 
-impl Place {
+impl Link {
     pub(super) fn is_open(&self) -> bool {
         matches!(self.state, State::Open { .. })
     }

@@ -161,6 +161,15 @@ fn a_figure_that_exceeds_its_bound_does_not_look_like_it() {
     assert!(!bound.starts_with(taken), "{reasons:?}");
 }
 
+#[test]
+fn the_share_that_a_quota_took_is_called_the_upper_bound_that_it_is() {
+    let mut throttled = measurement(800, 10, 100);
+    throttled.machine.throttled_share = Some(0.5);
+    let judgement = judge(&plan(), &throttled, Besides::default());
+    let reason = &judgement.reasons()[0];
+    assert!(reason.contains("steal and throttling took at most 50"), "{reason}");
+}
+
 /// The load is for the delivery of its events: what is late in their acceptance does not matter.
 #[test]
 fn a_load_with_a_receiver_is_judged_by_the_p99_of_the_delivery() {
@@ -249,6 +258,21 @@ fn connections_that_were_not_reached_are_lost_unless_the_target_refused_them() {
     assert!(failed_gates(&plan(), &lost).is_empty());
     let findings = judge(&plan(), &lost, Besides::default()).findings.join("; ");
     assert!(findings.contains("accepted 1 of 10 connections"), "{findings}");
+}
+
+#[test]
+fn connections_of_a_part_of_the_load_are_called_its_share() {
+    let mut all = measurement(1_000, 10, 100);
+    (all.connections_asked, all.connections_reached) = (12, 12);
+    let figure = |plan: &Plan| {
+        let gates = judge(plan, &all, Besides::default()).gates;
+        gates.into_iter().find(|gate| gate.name == Lost).unwrap().figure
+    };
+    let whole = figure(&plan());
+    assert!(whole.starts_with("12 of 12 connections, "), "{whole}");
+    let part = figure(&Plan { part: Portion::new(1, 5).unwrap(), ..plan() });
+    let text = "12 of 12 connections (its share: it is part 2/5 of the load), ";
+    assert!(part.starts_with(text), "{part}");
 }
 
 #[test]

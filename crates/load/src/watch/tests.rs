@@ -4,7 +4,8 @@ use super::*;
 
 /// A quota that stops its group all of the time in periods of 100 ms.
 fn quota(ms: u64) -> Quota {
-    Quota { time: Nanos::from_millis(ms), stopped: ms / 100, periods: ms / 100 }
+    let time = Nanos::from_millis(ms);
+    Quota { time, ran: Nanos::ZERO, stopped: ms / 100, periods: ms / 100 }
 }
 
 /// Returns the counters of one shard at a time; all values in milliseconds.
@@ -65,7 +66,9 @@ fn a_late_watch_makes_no_readings_without_length() {
 #[test]
 fn the_share_is_that_of_the_worst_cpu_and_the_worst_quota_and_no_sum() {
     let ms = |ms: u64| Some(Nanos::from_millis(ms));
-    let stopped = Quota { time: Nanos::from_millis(1_600), stopped: 8, periods: 10 };
+    // Two busy CPUs with a quota of 0.4 of one are stopped in every period.
+    let [time, ran] = [1_600, 400].map(Nanos::from_millis);
+    let stopped = Quota { time, ran, stopped: 10, periods: 10 };
     let less = Quota { stopped: 7, ..stopped };
     let first = Reading {
         steal: vec![ms(0), ms(0)],

@@ -302,3 +302,18 @@ fn a_weight_grows_with_the_limit_and_one_cpu_has_the_usual_one() {
         ["2", "307", "1024", "10000"]
     );
 }
+
+/// To the kernel 0 and negative numbers are groups of processes, ours among them.
+#[test]
+fn what_is_no_number_of_a_process_is_neither_listed_nor_killed() {
+    let tree = Tree::new(&[
+        ("run/cgroup.procs", "0\n-7\n12\nx\n"),
+        ("run/inner/cgroup.procs", "0\n-1\n13\n"),
+        ("hidden/cgroup.procs", "0\n0\n-1\n"),
+    ]);
+    assert_eq!(processes_in(&tree.0.path().join("run")), [12, 13]);
+    assert_eq!(kill_all_in(&tree.0.path().join("hidden")), [0; 0]);
+    for number in [0, -1, -7, i32::MIN] {
+        kill_if(number, || unreachable!("{number} is a group"));
+    }
+}

@@ -1,4 +1,5 @@
 use std::fs;
+use std::sync::atomic::Ordering;
 
 use lab::spec;
 
@@ -40,6 +41,30 @@ fn every_file_that_the_load_needs_is_digested() {
         fs::write(folder.path().join(file), before).unwrap();
     }
     fs::remove_file(folder.path().join("large.bin")).unwrap();
-    let error = binaries(&read(), &host).unwrap_err().to_string();
+    let resolved = read();
+    let refused = || match binaries(&resolved, &host).unwrap_err() {
+        Stop::Question(error) => error.to_string(),
+        stop => panic!("{stop:?}"),
+    };
+    let error = refused();
     assert!(error.starts_with("cannot read workload.mix large.bin, "), "{error}");
+
+    // Nobody is at the other end of a pipe.
+    assert!(check_files(&resolved).is_ok());
+    for file in ["large.bin", "requests.jsonl"] {
+        let path = folder.path().join(file);
+        drop(fs::remove_file(&path));
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let error = refused();
+        assert!(
+            error.ends_with("it is a pipe, and an experiment reads it more than once"),
+            "{error}"
+        );
+    }
+    let Stop::Question(error) = check_files(&resolved).unwrap_err() else { panic!() };
+    let error = error.to_string();
+    assert!(error.starts_with("workload.mix: ") && error.ends_with("; name a file"), "{error}");
+
+    host.interrupted.store(true, Ordering::Relaxed);
+    assert!(matches!(binaries(&resolved, &host).unwrap_err(), Stop::Interrupted));
 }

@@ -13,7 +13,7 @@ fn this_machine_is_judged_before_and_after_a_load_and_has_one_fingerprint() {
     assert!(spins.value.contains("longest gap"), "{}", spins.sentence());
     let binary = &before.fingerprint.values["binary benchwright"];
     assert_eq!(binary.len(), 12);
-    let after = machine.after(&wanted, programs);
+    let after = machine.after(&wanted, programs, &host).unwrap();
     assert_eq!(results::doctor::differences(&before.fingerprint, &after.fingerprint), [""; 0]);
 }
 
@@ -24,11 +24,12 @@ fn a_program_is_digested_again_only_after_it_has_changed() {
     fs::write(&path, "one").unwrap();
     let files = BTreeMap::from([("program".to_owned(), path.clone())]);
     let mut programs = Programs::default();
-    let first = programs.digests(files.clone());
+    let host = Host::new(path.clone(), "0");
+    let first = programs.digests(files.clone(), &host).unwrap();
     // Known from here on, whatever would be read.
     programs.digests.insert("program".to_owned(), "kept".to_owned());
-    assert_eq!(programs.digests(files.clone())["program"], "kept");
+    assert_eq!(programs.digests(files.clone(), &host).unwrap()["program"], "kept");
     fs::write(&path, "three").unwrap();
-    let changed = programs.digests(files);
+    let changed = programs.digests(files, &host).unwrap();
     assert!(changed["program"] != "kept" && changed != first);
 }

@@ -1,4 +1,3 @@
-use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use super::*;
@@ -6,48 +5,91 @@ use super::*;
 /// Starts a shell that leads a group and has a child without our environment.
 fn group() -> (Child, i32) {
     let mut command = Command::new("sh");
-    command.args(["-c", "env -i sleep 60 & echo $!; wait"]).process_group(0);
-    let mut leader = command.stdout(Stdio::piped()).spawn().unwrap();
+    command.args(["-c", "env -i sleep 60 & echo $!; wait"]);
+    let mut leader = crate::process::stranger(command.stdout(Stdio::piped()));
     let mut line = String::new();
     let stdout = leader.stdout.take().unwrap();
     std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut line).unwrap();
     (leader, line.trim().parse().unwrap())
 }
 
-/// Returns the leader that a dead run noted.
-fn noted(pid: u32) -> Leader {
+/// Returns the leader that a dead run noted, with the members of its group if those were noted, too.
+fn noted(pid: u32, members: bool) -> Leader {
     let folder = tempfile::tempdir().unwrap();
     let mut note = Note::begin(folder.path(), &RunId::next(), Path::new("/none")).unwrap();
     note.add(pid);
+    if members {
+        note.add_members();
+        // Each once.
+        note.add_members();
+        assert_eq!(note.members.len(), 1);
+    }
     drop(note);
     left(folder.path()).left.remove(0).leaders.remove(0)
 }
 
-#[test]
-fn the_children_of_a_dead_leader_are_found_by_its_group() {
-    let (mut leader, child) = group();
-    let known = noted(leader.id());
-    let mut both = known.processes();
-    both.sort_unstable();
-    assert_eq!(both, [leader.id() as i32, child]);
-    leader.kill().unwrap();
-    leader.wait().unwrap();
-    assert_eq!(known.processes(), [child]);
-    crate::process::kill_if(child, || known.leads(child));
-    while !known.processes().is_empty() {
+fn pids(leader: &Leader) -> Vec<i32> {
+    let mut pids: Vec<i32> = leader.processes().iter().map(Member::pid).collect();
+    pids.sort_unstable();
+    pids
+}
+
+fn kill(pid: i32) {
+    crate::process::kill_if(pid, || true);
+    while host::start_of(pid as u32).is_some() {
         std::thread::yield_now();
     }
 }
 
 #[test]
+fn the_children_of_a_dead_leader_are_found_by_its_group() {
+    let (mut leader, child) = group();
+    let known = noted(leader.id(), true);
+    assert_eq!(pids(&known), [leader.id() as i32, child]);
+    leader.kill().unwrap();
+    leader.wait().unwrap();
+    assert_eq!(pids(&known), [child]);
+    kill(child);
+    assert_eq!(pids(&known), [0; 0]);
+}
+
+/// So is a stranger's group that got the number of ours, and whose leader has ended, too.
+#[test]
+fn a_group_in_which_nobody_was_seen_is_left_alone() {
+    let (mut leader, child) = group();
+    let known = noted(leader.id(), false);
+    assert_eq!(pids(&known), [leader.id() as i32, child], "its leader lives");
+    leader.kill().unwrap();
+    leader.wait().unwrap();
+    assert_eq!(pids(&known), [0; 0]);
+    kill(child);
+}
+
+/// The process that has the number of an ended leader now may lead somebody else's group.
+#[test]
+fn what_is_in_the_group_of_an_ended_leader_is_not_noted() {
+    let (mut leader, child) = group();
+    let folder = tempfile::tempdir().unwrap();
+    let mut note = Note::begin(folder.path(), &RunId::next(), Path::new("/none")).unwrap();
+    note.add(leader.id());
+    leader.kill().unwrap();
+    leader.wait().unwrap();
+    note.add_members();
+    assert!(note.members.is_empty());
+    kill(child);
+}
+
+#[test]
 fn a_group_of_another_boot_or_with_a_reused_number_is_left_alone() {
     let (mut leader, child) = group();
-    let known = noted(leader.id());
-    let reused = Leader { start: known.start - 1, ..known.clone() };
-    assert!(reused.processes().is_empty());
-    let of_another_boot = Leader { boot: "another".to_owned(), ..known.clone() };
-    assert!(of_another_boot.processes().is_empty());
-    crate::process::kill_if(child, || known.leads(child));
+    let known = noted(leader.id(), true);
+    let earlier = known.known.iter().map(|known| Member { start: known.start - 1, ..*known });
+    let reused = Leader { known: earlier.collect(), ..known.clone() };
+    assert_eq!(pids(&reused), [0; 0]);
+    let of_another_boot = Leader { place: "another".to_owned(), ..known.clone() };
+    assert_eq!(pids(&of_another_boot), [0; 0]);
+    assert_eq!(pids(&known).len(), 2);
+    kill(child);
     leader.kill().unwrap();
     leader.wait().unwrap();
 }

@@ -12,6 +12,36 @@ fn a_short_output_is_kept_whole() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\nthr");
 }
 
+/// Results may be somebody else's, who put a link there.
+#[test]
+fn an_output_replaces_a_link_and_not_its_target() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, precious) = (folder.path().join("x.log"), folder.path().join("precious"));
+    std::fs::write(&precious, "kept").unwrap();
+    std::os::unix::fs::symlink(&precious, &path).unwrap();
+    let output = Output::new(Some(&path), Secrets::default());
+    output.add(b"one\n");
+    output.finish();
+    assert_eq!(std::fs::read_to_string(&precious).unwrap(), "kept");
+    assert!(std::fs::symlink_metadata(&path).unwrap().is_file());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\n");
+}
+
+#[test]
+fn outputs_are_not_kept_in_a_folder_behind_a_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let (components, elsewhere) = (folder.path().join("components"), folder.path().join("else"));
+    std::fs::create_dir(&elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &components).unwrap();
+    let mut local = crate::processes::Local::new(lab::Host::new("x".into(), "0"));
+    local.logs = Some(components.clone());
+    local.output("server").add(b"one\n");
+    assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
+    std::fs::remove_file(&components).unwrap();
+    local.output("another").add(b"two\n");
+    assert_eq!(std::fs::read_to_string(components.join("another.log")).unwrap(), "two\n");
+}
+
 #[test]
 fn of_a_long_output_the_beginning_and_the_end_are_kept() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,9 @@
+use lab::Host;
+use lab::backend::Backend;
 use lab::host::rest;
 
 use super::*;
+use crate::processes::Local;
 
 fn start(script: &str) -> Process {
     let mut command = Command::new("sh");
@@ -115,28 +118,61 @@ fn only_the_process_that_is_meant_is_killed() {
     kill_if(pid, || unreachable!("a process that is gone is not asked about"));
 }
 
-/// As a program that makes itself a daemon: it forks twice, in a session of its own, without our
-/// environment.
+/// Returns true in a process that runs only the test of this name: orphans are those of the whole process.
+fn is_alone(name: &str) -> bool {
+    const ALONE: &str = "BENCHWRIGHT_TEST_ALONE";
+    if std::env::var_os(ALONE).is_some() {
+        return true;
+    }
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", &format!("process::tests::{name}")]).env(ALONE, "1");
+    let ran = command.output().unwrap();
+    let text = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success() && text.contains("1 passed"), "{text}");
+    false
+}
+
+/// As daemons, which fork twice, in a session of their own and without our environment; and as jobs of a shell, which
+/// are in a group of their own.
 #[test]
-fn a_daemon_is_adopted_and_ended() {
-    adopt_orphans();
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("pid");
-    let daemon = format!(
-        "setsid env -i sh -c 'echo $$ > {0}.new; mv {0}.new {0}; exec sleep 60' &",
-        file.display()
-    );
-    let process = start(&daemon);
-    end_of(&process);
-    let pid: u32 = loop {
-        if let Ok(text) = std::fs::read_to_string(&file) {
-            break text.trim().parse().unwrap();
+fn nothing_that_leaves_the_group_of_its_component_survives_a_run() {
+    if !is_alone("nothing_that_leaves_the_group_of_its_component_survives_a_run") {
+        return;
+    }
+    for cgroups in ["/sys/fs/cgroup", "/nowhere"] {
+        let folder = tempfile::tempdir().unwrap();
+        let left = |how: &str, then: &str| {
+            let file = folder.path().join(how.split(' ').next().unwrap()).display().to_string();
+            let script = format!("echo $$ >{file}.new; mv {file}.new {file}; {then}");
+            (file, format!("(env -i {how} sh -c '{script}' &);"))
+        };
+        let daemon = left("setsid", "exec sleep 60");
+        let job = left("timeout 60", "exec sleep 61");
+        let ended = left("nice -n 1 setsid", ":");
+        let all = [daemon, job, ended];
+        let commands = all.each_ref().map(|(_, command)| command.as_str()).concat();
+        let host = Host {
+            temporary: folder.path().to_owned(),
+            runtime: folder.path().join("runtime"),
+            cgroups: cgroups.into(),
+            ..Host::new("/bin/true".into(), "0.0.0")
+        };
+        let mut local = Local::new(host);
+        local.start(&[crate::tests::server(&format!("{commands} exec sleep 60"))]).unwrap();
+        let [daemon, job, ended] = all.map(|(file, _)| {
+            loop {
+                if let Ok(text) = fs::read_to_string(&file) {
+                    break text.trim().parse::<u32>().unwrap();
+                }
+                rest(Duration::from_millis(1));
+            }
+        });
+        while state(ended).is_some() {
+            reap_orphans();
+            rest(Duration::from_millis(1));
         }
-        rest(std::time::Duration::from_millis(1));
-    };
-    process.signal(Signal::SIGKILL);
-    process.reap();
-    assert!(is_orphan(pid as i32) && state(pid).as_deref() != Some("Z"));
-    end_orphans();
-    assert_eq!(state(pid), None);
+        assert!([daemon, job].map(state).iter().all(Option::is_some));
+        local.stop();
+        assert_eq!([daemon, job].map(state), [None, None], "{cgroups}");
+    }
 }

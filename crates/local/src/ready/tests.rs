@@ -100,6 +100,53 @@ fn a_component_is_a_place_on_this_host_of_any_scheme() {
     }
 }
 
+/// Multicast and broadcast are addresses to which a socket can be bound, and which reach others.
+#[test]
+fn only_the_addresses_of_the_interfaces_are_this_host() {
+    let own = own_addresses();
+    assert!(own.contains(&IpAddr::from(Ipv4Addr::LOCALHOST)), "{own:?}");
+    for url in ["http://224.0.0.1:80", "http://255.255.255.255:80", "http://[ff02::1]:80"] {
+        let why = check(url, &service(None)).unwrap_err();
+        assert!(why.contains("is not this host"), "{url}: {why}");
+    }
+    check("http://[::ffff:127.0.0.1]:80", &service(None)).unwrap();
+}
+
+#[test]
+fn the_address_of_a_name_that_was_checked_is_the_one_that_is_used() {
+    let own: IpAddr = "192.0.2.7".parse().unwrap();
+    let at = |url: &str, addresses: &[&str]| {
+        let server = url::server(url).unwrap();
+        let Destination::Host(host, _) = &server.place else { panic!("{url}") };
+        let addresses: Vec<SocketAddr> =
+            addresses.iter().map(|text| text.parse().unwrap()).collect();
+        of_this_host(&server, host, &addresses, &[own]).map(|server| server.url)
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let open = listener.local_addr().unwrap().to_string();
+    for (url, addresses, used) in [
+        ("http://box.test:80/a?b", vec!["192.0.2.7:80"], "http://192.0.2.7:80/a?b".to_owned()),
+        (
+            "redis://me:x@box.test:80/0",
+            vec!["192.0.2.7:80"],
+            "redis://me:x@192.0.2.7:80/0".to_owned(),
+        ),
+        ("http://box.test:80", vec!["[::1]:80"], "http://[::1]:80".to_owned()),
+        // Of several, the one where it listens.
+        ("http://box.test:80", vec!["[::1]:1", &open], format!("http://{open}")),
+        // These are nobody else's to change.
+        ("http://192.0.2.7:80", vec!["192.0.2.7:80"], "http://192.0.2.7:80".to_owned()),
+        ("http://localhost:80", vec!["127.0.0.1:80"], "http://localhost:80".to_owned()),
+        ("https://box.test:80", vec!["192.0.2.7:80"], "https://box.test:80".to_owned()),
+    ] {
+        assert_eq!(at(url, &addresses), Ok(used), "{url}");
+    }
+    for addresses in [&["192.0.2.8:80"][..], &["192.0.2.7:80", "192.0.2.8:80"]] {
+        let why = at("http://box.test:80", addresses).unwrap_err();
+        assert!(why.starts_with("`box.test` is not this host; load a service"), "{why}");
+    }
+}
+
 #[test]
 fn a_component_has_the_scheme_that_the_spec_states() {
     let checked = |url: &str| check(url, &service(Some("redis"))).map(|server| server.url);

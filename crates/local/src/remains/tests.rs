@@ -1,6 +1,5 @@
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -28,6 +27,7 @@ fn folder_of(run: &RunId, host: &Host, leader: Option<u32>) -> PathBuf {
     let folder = host.temporary.join(format!("{FOLDER}{run}"));
     let mut note = Note::begin(&host.runtime, run, &folder).unwrap();
     leader.into_iter().for_each(|leader| note.add(leader));
+    note.add_members();
     fs::create_dir(&folder).unwrap();
     folder
 }
@@ -59,7 +59,7 @@ fn leftovers_of_a_dead_runner_are_removed_and_those_of_a_living_one_are_not() {
     let kept = folder_of(&held, &host, None);
     let mut holder = Command::new("flock");
     let note = host.runtime.join(format!("run-{held}"));
-    let mut holder = holder.arg(&note).args(["sleep", "60"]).process_group(0).spawn().unwrap();
+    let mut holder = process::stranger(holder.arg(&note).args(["sleep", "60"]));
     let is_held = || {
         let file = fs::File::open(&note).unwrap();
         nix::fcntl::Flock::lock(file, nix::fcntl::FlockArg::LockExclusiveNonblock).is_err()
@@ -100,8 +100,8 @@ fn a_child_that_hides_its_environment_is_found_by_its_process_group() {
     let host = host(&temporary, "none");
     let run = dead();
     let mut command = Command::new("sh");
-    command.args(["-c", "env -i sleep 60 & echo $!; wait"]).process_group(0);
-    let mut leader = command.stdout(Stdio::piped()).spawn().unwrap();
+    command.args(["-c", "env -i sleep 60 & echo $!; wait"]);
+    let mut leader = process::stranger(command.stdout(Stdio::piped()));
     let mut child = String::new();
     BufReader::new(leader.stdout.take().unwrap()).read_line(&mut child).unwrap();
     folder_of(&run, &host, Some(leader.id()));
@@ -118,6 +118,33 @@ fn a_child_that_hides_its_environment_is_found_by_its_process_group() {
     while !stat().is_empty() && !stat().contains(") Z ") {
         thread::yield_now();
     }
+}
+
+/// In another namespace its processes have no numbers: nobody can tell that they are dead.
+#[test]
+fn a_group_whose_processes_cannot_be_seen_is_kept_and_named_each_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let temporary = folder.path().canonicalize().unwrap();
+    let host = host(&temporary, "cgroups");
+    let run = dead();
+    let left = folder_of(&run, &host, None);
+    let controller = host.cgroups.join("cpu");
+    let group = controller.join(format!("{GROUP}{run}"));
+    fs::create_dir_all(&group).unwrap();
+    fs::write(controller.join("cgroup.procs"), "").unwrap();
+    // Our own group would be killed, if a number were taken as it is.
+    fs::write(group.join("cgroup.procs"), "0\n-1\n").unwrap();
+    let stays = format!("{} cannot be removed: a process is still in it", group.display());
+    for _ in 0..2 {
+        let Remains { removed, staying } = remove(&host);
+        assert!(staying.len() == 1 && staying[0].starts_with(&stays), "{staying:?}");
+        assert!(removed.iter().all(|removed| removed.processes.is_empty() && removed.cgroups == 0));
+    }
+    assert!(!left.exists() && host.runtime.join(format!("run-{run}")).exists());
+    // Its processes are gone.
+    fs::remove_file(group.join("cgroup.procs")).unwrap();
+    assert_eq!(remove(&host).staying, [""; 0]);
+    assert!(!group.exists() && !host.runtime.join(format!("run-{run}")).exists());
 }
 
 /// Returns the only note that cannot be read, and why, where nothing is removed.
@@ -164,7 +191,7 @@ fn what_others_prepared_is_neither_believed_nor_waited_for() {
     let host = host(&temporary, "none");
     let run = dead();
     let note = host.runtime.join(format!("run-{run}"));
-    let mut victim = Command::new("sleep").arg("60").process_group(0).spawn().unwrap();
+    let mut victim = process::stranger(Command::new("sleep").arg("60"));
     folder_of(&run, &host, Some(victim.id()));
     let text = fs::read_to_string(&note).unwrap();
 

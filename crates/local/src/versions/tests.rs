@@ -1,5 +1,6 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::atomic::Ordering;
 
 use lab::spec;
 
@@ -32,6 +33,12 @@ fn only_known_programs_are_started_for_their_version() {
         ("postgres", "postgres (PostgreSQL) 15.5"),
     ];
     let expected = expected.map(|(name, version)| (name.to_owned(), version.to_owned()));
-    assert_eq!(versions(&read.unwrap(), &host), BTreeMap::from(expected));
+    let read = read.unwrap();
+    assert_eq!(versions(&read, &host).unwrap(), BTreeMap::from(expected));
     assert!(!folder.path().join("started").exists());
+
+    // One that hangs keeps nobody from ending the run.
+    program("nginx", "sleep 600");
+    host.interrupted.store(true, Ordering::Relaxed);
+    assert!(matches!(versions(&read, &host).unwrap_err(), Stop::Interrupted));
 }

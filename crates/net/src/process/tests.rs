@@ -11,11 +11,15 @@ fn the_steal_of_each_cpu_is_its_own() {
 
 #[test]
 fn a_quota_is_read_in_both_versions_of_the_kernels_interface() {
-    let expected = Quota { time: Nanos::from_millis(1_600), stopped: 8, periods: 10 };
-    let two = "usage_usec 5\nnr_periods 10\nnr_throttled 8\nthrottled_usec 1600000\nnr_bursts 0\n";
-    let one = "nr_periods 10\nnr_throttled 8\nthrottled_time 1600000000\n";
-    assert_eq!((quota(two), quota(one)), (Some(expected), Some(expected)));
-    assert_eq!(quota("usage_usec 5\n"), None);
+    let [time, ran] = [1_600, 400].map(Nanos::from_millis);
+    let expected = Quota { time, ran, stopped: 10, periods: 10 };
+    let two =
+        "usage_usec 400000\nnr_periods 10\nnr_throttled 10\nthrottled_usec 1600000\nnr_bursts 0\n";
+    let one = "nr_periods 10\nnr_throttled 10\nthrottled_time 1600000000\n";
+    let read = [quota(two, None), quota(one, Some("400000000\n"))];
+    assert_eq!(read, [Some(expected), Some(expected)]);
+    assert_eq!(quota(one, None), Some(Quota { ran: Nanos::ZERO, ..expected }));
+    assert_eq!(quota("usage_usec 5\n", None), None);
     let share = expected.share_since(&Quota::default(), Nanos::SECOND);
-    assert_eq!(share, 0.8, "two CPUs for 0.8 s each");
+    assert_eq!(share, 0.8, "two CPUs for 0.8 s each, in every period");
 }

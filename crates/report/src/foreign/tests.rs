@@ -58,6 +58,7 @@ fn figures_stand_beside_each_other_and_what_is_not_known_is_a_dash() {
     ] {
         assert!(words.contains(text), "{text} is not in {words}");
     }
+    assert!(words.contains("Before you share this page: it contains the names of the files"));
     assert_eq!(words.matches("a closed loop").count(), 1, "what is true of all is said once");
     assert!(words.contains("0 beyond"), "a percentile of 500 requests is weak: {words}");
     // A curve for each file with times, and none for the third.

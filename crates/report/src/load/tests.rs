@@ -78,6 +78,8 @@ fn a_sample_page_is_written_on_request() {
     let page = render(&whole());
     assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
     assert!(page.len() <= 120_000, "{} bytes", page.len());
+    let contents = "Before you share this page: it contains the command with its arguments as they were written";
+    assert!(words(&page).contains(contents), "{page}");
     if let Some(wanted) = std::env::var_os("REPORT_SAMPLE_LOAD") {
         fs::write(wanted, page).unwrap();
     }
@@ -137,6 +139,24 @@ fn operations_redirects_and_batches_are_in_the_page_where_there_are_any() {
     ] {
         assert!(page.contains(text), "{text}");
     }
+}
+
+/// Of 64 connections a part of the load has 12, and each target its own.
+#[test]
+fn connections_say_why_they_are_not_as_many_as_were_asked_for() {
+    let mut load = whole();
+    load.connections = Some(Connections { asked: 12, reached: 12, ..Connections::default() });
+    let shown = |load: &Load| words(&render(load));
+    let page = shown(&load);
+    assert!(page.contains(" 12 of 12 reached; 6 for each target "), "{page}");
+    load.part = Some("2/5".to_owned());
+    let page = shown(&load);
+    let text = " 12 of 12 reached; they are the share of part 2/5 of the load ";
+    assert!(page.contains(text), "{page}");
+    load.part = None;
+    load.targets.truncate(1);
+    let page = shown(&load);
+    assert!(page.contains(" 12 of 12 reached "), "{page}");
 }
 
 #[test]
@@ -354,8 +374,8 @@ fn a_load_without_answers_has_a_page() {
     load.total.rates_per_s = Default::default();
     load.pacing = Pacing::Closed { think_ns: 0 };
     let page = words(&render(&load));
-    assert!(page.contains("A load without targets") && page.contains("Nothing was answered."));
-    assert!(page.contains("Closed loop: each answer brings the next request, for 5.0 s"));
+    assert!(page.contains("A load without targets") && page.contains("There was no response."));
+    assert!(page.contains("Closed loop: each response brings the next request, for 5.0 s"));
 }
 
 #[test]

@@ -1,7 +1,13 @@
 //! The conversion of values to positions between 0 and 1, and the round values for ticks.
 
+use std::ops::RangeInclusive;
+
 #[cfg(test)]
 mod tests;
+
+/// The smallest and the largest value that an axis shows. Results of somebody else may have any, and beyond these not
+/// even a power of ten is exact.
+const SHOWN: RangeInclusive<f64> = 1e-300..=1e300;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Scale {
@@ -27,7 +33,7 @@ pub(crate) enum Scale {
 impl Scale {
     /// A linear scale from zero to the first round value that is not below any of `values`.
     pub(crate) fn from_zero(values: impl IntoIterator<Item = f64>) -> Scale {
-        let most = values.into_iter().filter(|x| x.is_finite()).fold(0.0, f64::max);
+        let most = values.into_iter().filter(|x| SHOWN.contains(x)).fold(0.0, f64::max);
         let most = if most < 1e-9 { 1.0 } else { most };
         let step = round_step(most / 8.0);
         Scale::Linear { from: 0.0, to: (most / step - 1e-9).ceil() * step }
@@ -36,7 +42,7 @@ impl Scale {
     /// A logarithmic scale between the round values (1, 2, 5) around the positive ones of `values`.
     pub(crate) fn log_around(values: impl IntoIterator<Item = f64>) -> Scale {
         let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
-        for x in values.into_iter().filter(|x| x.is_finite() && 0.0 < *x) {
+        for x in values.into_iter().filter(|x| SHOWN.contains(x)) {
             (least, most) = (least.min(x), most.max(x));
         }
         if most == 0.0 {
@@ -71,6 +77,8 @@ impl Scale {
     /// Round values inside the scale, about `most` of them or fewer.
     pub(crate) fn ticks(&self, most: usize) -> Vec<f64> {
         match *self {
+            // Without a length there is nothing to divide.
+            Scale::Linear { from, to } if !SHOWN.contains(&(to - from)) => Vec::new(),
             Scale::Linear { from, to } => {
                 let step = round_step((to - from) / most as f64);
                 let (first, last) =

@@ -3,15 +3,12 @@
 use std::collections::BTreeMap;
 
 use results::Components;
-use results::components::{Event, FOREIGN, Series, THROTTLED, TOGETHER};
+use results::components::{Event, FOREIGN, STOLEN, Series, THROTTLED, TOGETHER};
 
 use super::services::titled;
 
 #[cfg(test)]
 mod tests;
-
-/// Steal is counted in hundredths of a second: one or two of them may be an error of counting.
-const STOLEN: f64 = 0.03;
 
 /// The worst share of each interval, over roles and components.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -19,7 +19,7 @@ const MOST_SERVICES: usize = 2;
 
 /// The figures that every reader looks for; [`further`] has the others.
 pub(crate) fn table<'a>(run: &Run, trials: impl IntoIterator<Item = &'a Trial>) -> Table {
-    let place = Place::of(run);
+    let place = InPlan::of(run);
     let mut table = Table::new(CAPTION, columns(&place));
     trials.into_iter().for_each(|trial| table.push(row(run, trial, &place)));
     table
@@ -50,18 +50,18 @@ pub(crate) fn further(run: &Run) -> Table {
     table
 }
 
-/// The columns for the place of a trial in a plan of several searches.
-struct Place {
+/// The columns that tell where in a plan of several searches a trial is.
+struct InPlan {
     places: Places,
     block: bool,
     /// The repetition of each search, by the number of its strand.
     repetitions: BTreeMap<u32, u32>,
 }
 
-impl Place {
-    fn of(run: &Run) -> Place {
+impl InPlan {
+    fn of(run: &Run) -> InPlan {
         let searches = run.cells.iter().flat_map(|cell| &cell.searches).flat_map(|s| &s.strands);
-        Place {
+        InPlan {
             places: Places::of(run),
             block: run.trials.iter().any(|trial| trial.entry.block.is_some()),
             repetitions: searches.map(|search| (search.strand, search.repetition)).collect(),
@@ -84,7 +84,7 @@ const FURTHER: &str = "“Asked” is the rate asked of each target. “Machine�
     if the response times account for all requests in progress.";
 
 /// The columns of the table. What a reader looks for first is also on the screen of a phone.
-fn columns(place: &Place) -> Vec<&'static str> {
+fn columns(place: &InPlan) -> Vec<&'static str> {
     ["trial", "status"]
         .into_iter()
         .chain(place.places.names())
@@ -93,7 +93,7 @@ fn columns(place: &Place) -> Vec<&'static str> {
         .collect()
 }
 
-fn row(run: &Run, trial: &Trial, place: &Place) -> Row {
+fn row(run: &Run, trial: &Trial, place: &InPlan) -> Row {
     let entry = &trial.entry;
     let observed = entry.observed.as_ref();
     let rate = |of: fn(&Observed) -> f64| Cell::maybe(observed.map(|o| grouped(of(o))));
@@ -134,7 +134,7 @@ impl Further<'_> {
             .chain(["goodput", "|L − λW|", "lateness p99", "hiccup p99"])
             .map(str::to_owned)
             .chain(cpus.iter().cloned())
-            .chain(["machine", "bytes per answer"].map(str::to_owned))
+            .chain(["machine", "bytes per response"].map(str::to_owned))
             .chain(operations("bytes per operation").map(str::to_owned))
             .collect()
     }

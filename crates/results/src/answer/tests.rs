@@ -157,6 +157,27 @@ fn an_answer_and_the_journal_are_compared_trial_by_trial() {
     assert_eq!(answer(&unread).unlike(&journal), unlike::Unlike::default());
 }
 
+/// One trial that missed the SLO makes no bound of a load that most of its trials met.
+#[test]
+fn an_answer_rests_on_its_load_and_on_the_next_one_that_missed_the_slo() {
+    let trial = |trial: u32, load: f64, met: bool| Entry {
+        asked_per_target_per_s: Some(load),
+        observed: Some(Observed { slo_met: Some(met), ..Observed::example(load, 1_000) }),
+        ..entry(trial, Purpose::Trial, Status::Valid)
+    };
+    let repeated =
+        [(2, false), (3, true), (4, true)].map(|(number, met)| trial(number, 200.0, met));
+    let missed = [trial(5, 400.0, false), trial(6, 300.0, false), trial(7, 300.0, false)];
+    let journal = [vec![trial(1, 100.0, true)], repeated.to_vec(), missed.to_vec()].concat();
+    let answer: Answer = serde_json::from_value(serde_json::json!({
+        "schema": "x", "experiment": "x", "verdict": "answered", "summary": "", "stopped_by": "",
+        "maximum_throughput": null, "trials": [],
+        "capacity": {"rate_per_s": 100.0, "completed_per_s": 100.0, "trial": 1, "slo": "p99 ≤ 20 ms"}
+    }))
+    .unwrap();
+    assert_eq!(answer.rests_on(&journal), [1, 6, 7].into());
+}
+
 /// A bucket of 50/s with 50 tokens passes 54.7/s for 3 s after a pause.
 #[test]
 fn a_rate_limiter_is_named_with_what_it_passed_where_it_refused() {

@@ -115,8 +115,8 @@ fn trials_are_equal_at_one_load_of_one_search_and_level() {
     let again = Entry { repetition: 2, attempt: 3, strand: Some(2), ..one.clone() };
     assert_eq!(again.configuration(), one.configuration());
     let loads = [trial(1, 200.0, [0, 0]), trial(2, 100.0, [0, 0]), trial(3, 200.0, [0, 0])];
-    let loads: Vec<(Option<f64>, usize)> =
-        by_load(&loads).iter().map(|at| (at.asked_per_target(), at.attempts.len())).collect();
+    let of = |at: &AtLoad<'_>| (at.attempts[0].configuration().load(), at.attempts.len());
+    let loads: Vec<(Option<f64>, usize)> = by_load(&loads).iter().map(of).collect();
     assert_eq!(loads, [(Some(200.0), 2), (Some(100.0), 1)]);
 }
 

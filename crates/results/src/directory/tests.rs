@@ -182,6 +182,21 @@ fn a_directory_killed_during_creation_is_created_again() {
     }
 }
 
+/// Somebody else may have begun it.
+#[test]
+fn a_link_in_a_begun_directory_is_replaced_and_not_its_target() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run, precious) = (folder.path().join("run"), folder.path().join("precious"));
+    fs::write(&precious, "kept").unwrap();
+    fs::create_dir(&run).unwrap();
+    for name in [MARKER, "spec.yaml", "environment.json"] {
+        std::os::unix::fs::symlink(&precious, run.join(name)).unwrap();
+    }
+    create(&run).unwrap();
+    assert_eq!(fs::read(&precious).unwrap(), b"kept");
+    assert!(!run.join(MARKER).is_symlink() && !run.join("spec.yaml").is_symlink());
+}
+
 #[test]
 fn a_newer_or_foreign_directory_is_refused_with_the_remedy() {
     let (_folder, directory) = fresh();

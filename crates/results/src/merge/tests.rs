@@ -100,7 +100,11 @@ fn the_worst_of_all_is_unknown_if_that_of_one_is() {
         };
         merge(&[with("a", one), with("bb", other)]).unwrap().generator
     };
+    let times = || load("x", &[7]).1.total.response_time;
     let known = Generator {
+        wake_up_delay: times(),
+        hiccup: times(),
+        receive_delay: times(),
         steal_share: Some(0.02),
         busy_share: Some(0.5),
         script_share: Some(0.1),
@@ -110,10 +114,15 @@ fn the_worst_of_all_is_unknown_if_that_of_one_is() {
     };
     let both = merged(known.clone(), Generator { steal_share: Some(0.03), ..known.clone() });
     assert_eq!((both.steal_share, both.turn_max_ns), (Some(0.03), Some(9)));
-    let one = merged(known, Generator::default());
-    let unknown = (one.steal_share, one.busy_share, one.turn_max_ns, one.generator_bound);
-    assert_eq!(unknown, (None, None, None, None));
-    assert_eq!(one.script_share, Some(0.1), "a load without a script spends no time in one");
+    let count = |times: &Option<Times>| times.as_ref().map(|times| times.count);
+    assert_eq!((count(&both.hiccup), count(&both.receive_delay)), (Some(2), Some(2)));
+    for one in [merged(known.clone(), Generator::default()), merged(Generator::default(), known)] {
+        let unknown = (one.steal_share, one.busy_share, one.turn_max_ns, one.generator_bound);
+        assert_eq!(unknown, (None, None, None, None));
+        assert_eq!((one.hiccup, one.receive_delay), (None, None));
+        assert_eq!(one.script_share, Some(0.1), "a load without a script spends no time in one");
+        assert_eq!(one.wake_up_delay, times(), "a shard that never slept was never woken");
+    }
 }
 
 #[test]

@@ -4,14 +4,14 @@ use super::*;
 
 #[test]
 fn a_metric_is_one_of_all_requests_or_of_a_label() {
-    let read = |text: &str| text.parse::<Wanted>().map(|wanted| (wanted.label, wanted.metric));
+    let read = |text: &str| text.parse::<MetricOf>().map(|wanted| (wanted.label, wanted.metric));
     let label = |text: &str| Some(text.to_owned());
     assert_eq!(read("p99"), Ok((None, Metric::P99)));
     assert_eq!(read("p99.9"), Ok((None, Metric::P999)));
     assert_eq!(read("login.p99"), Ok((label("login"), Metric::P99)));
     assert_eq!(read("GET /v1.2/p99.p50"), Ok((label("GET /v1.2/p99"), Metric::P50)));
     for text in ["p99", "login.p50"] {
-        assert_eq!(text.parse::<Wanted>().unwrap().to_string(), text);
+        assert_eq!(text.parse::<MetricOf>().unwrap().to_string(), text);
     }
     let wrong: Vec<String> =
         ["login.p99.9", "login.goodput", ".p99", "p98"].map(|text| read(text).unwrap_err()).into();

@@ -78,6 +78,44 @@ fn a_place_is_ours_or_roots_and_so_is_the_link_to_it() {
 }
 
 #[test]
+fn a_group_may_write_if_it_is_the_users_own_or_roots() {
+    let alice = (1000, 1000);
+    for (mode, owner_and_group, expected) in [
+        (0o755, (1000, 50), false),
+        // With a umask of 002, and a group for each user.
+        (0o775, alice, false),
+        (0o664, alice, false),
+        (0o775, (0, 0), false),
+        (0o775, (1000, 0), false),
+        // A folder that a team shares, and `/usr/local` on Debian.
+        (0o775, (1000, 50), true),
+        (0o775, (0, 50), true),
+        (0o775, (0, 1000), true),
+        (0o777, alice, true),
+        (0o757, (0, 0), true),
+    ] {
+        let found = is_open(mode, owner_and_group, alice);
+        assert_eq!(found, expected, "{mode:o} {owner_and_group:?}");
+    }
+    // The group of this number is not the one of this user.
+    assert!(is_open(0o775, alice, (1000, 100)));
+
+    // Only root can give something to any group.
+    if geteuid().is_root() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("of-a-team");
+        make_folder(&path).unwrap();
+        std::os::unix::fs::chown(&path, None, Some(50)).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o770)).unwrap();
+        assert_eq!(refused(&path), "others may change it");
+        let why = check_place(&path).unwrap_err().to_string();
+        assert_eq!(why, "others may change it, and it is not sticky");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o1770)).unwrap();
+        check_place(&path).unwrap();
+    }
+}
+
+#[test]
 fn a_process_of_ours_has_our_real_user() {
     assert!(is_our_process(std::process::id() as i32));
     assert!(!is_our_process(0) && !is_our_process(i32::MAX));

@@ -17,7 +17,9 @@ fn setting() -> Setting {
 fn line_of_the_end(text: &str) -> String {
     let played = setting().play(text);
     let done = |(set, _): (crate::ScriptSet, Vec<crate::Script>)| set.done(0, &Results::default());
-    let Fault(what) = played.and_then(done).unwrap_err();
+    let fault = played.and_then(done).unwrap_err();
+    assert!(is_endless(&fault), "{fault:?}");
+    let Fault(what) = fault;
     let (place, rest) = what.split_once(": ").unwrap();
     assert_eq!(rest, "the script did not return within 0.2 s", "{text}");
     place.to_owned()
@@ -78,4 +80,28 @@ fn a_callback_that_does_not_return_is_seen_by_another_thread() {
     );
     answered.join().unwrap();
     assert_eq!(watch.look(SHORT * 9), None);
+}
+
+/// A function of C calls no hook.
+#[test]
+fn a_call_that_waits_outside_of_lua_is_seen_by_another_thread() {
+    let text = "\nfunction init() os.execute('sleep 2') end";
+    let path = std::path::Path::new("scripts/mine.lua");
+    let program = Program::parse(path, text.into(), vec![]).unwrap().with_longest_call(SHORT);
+    let mut watch = Watch::before(&program);
+    assert_eq!(watch.look(SHORT * 9), None);
+    let assembled = thread::spawn(move || Setting::default().perform(&program).is_err());
+    let (_kept, nothing) = mpsc::channel::<()>();
+    let stuck = (0..1_000).find_map(|_| {
+        nothing.recv_timeout(Duration::from_millis(5)).unwrap_err();
+        watch.look(LATER / 4)
+    });
+    assert_eq!(
+        stuck.unwrap(),
+        "scripts/mine.lua:2: the script did not return within 0.2 s from a function of C, such as `os.execute`, \
+         `io.read` or `string.find`"
+    );
+    // Only now it returns.
+    assembled.join().unwrap();
+    assert_eq!(watch.look(LATER * 9), None);
 }

@@ -3,7 +3,8 @@ use std::fs;
 use expect_test::expect;
 use load::Fault;
 
-use super::seed_of_luajit;
+use super::{ends_process, seed_of_luajit};
+use crate::bound::is_endless;
 use crate::support::{Setting, script};
 use crate::{Compatibility, Program};
 
@@ -34,7 +35,9 @@ fn socket_has_the_wall_clock_and_sleep() {
 #[test]
 fn a_script_cannot_end_the_process() {
     for text in ["\nos.exit(0)", "\nos.exit()", "\nlocal function leave() os.exit(1) end leave()"] {
-        let Fault(what) = Setting::default().script(text).unwrap_err();
+        let fault = Setting::default().script(text).unwrap_err();
+        assert!(ends_process(&fault) && !is_endless(&fault));
+        let Fault(what) = fault;
         assert!(what.starts_with("scripts/mine.lua:2: `os.exit` would end the load"), "{what}");
     }
 }

@@ -12,8 +12,9 @@ use tokio::time;
 use super::graph::Graph;
 use super::posts::{MARK, Posts, username};
 use super::server::{Registered, Server, Session, Timeline};
-use super::work::{Workers, note};
+use super::work::Workers;
 use crate::kit::exit::Exit;
+use crate::kit::terminal::note;
 
 /// The time after which a request of a killed run, or one without a response, has either been
 /// processed or never will be. If that is wrong, a post is there twice, which the next look finds.

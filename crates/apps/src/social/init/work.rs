@@ -1,7 +1,6 @@
 //! The work of a run: many requests at a time, with its progress, until it is done or stopped.
 
 use std::cell::{Cell, RefCell};
-use std::io::Write;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use tokio::time::{self, Instant};
 
 use super::server::Server;
 use crate::kit::exit::Exit;
+use crate::kit::terminal::note;
 
 /// The interval between lines of progress.
 const BETWEEN_LINES: Duration = Duration::from_secs(1);
@@ -96,9 +96,4 @@ impl Workers {
 
 pub fn interrupted() -> Exit {
     Exit::interrupted("interrupted; run the same command again to continue")
-}
-
-/// Writes a line for people. If it cannot be written, the work goes on.
-pub fn note(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
 }

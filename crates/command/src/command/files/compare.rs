@@ -8,7 +8,7 @@ use measure::quantity::{counted, grouped};
 use results::comparison::{self, Comparison, Difference, Of, Question, Trials};
 use results::failing::Tally;
 use results::foreign::{Checks, Code, Facts, Loop, OfLabel};
-use results::metric::Wanted;
+use results::metric::MetricOf;
 use results::printed::Since;
 use results::{Foreign, Metric};
 
@@ -40,7 +40,7 @@ pub(crate) struct Found {
 pub(crate) fn compare(
     [a, b]: [&[PathBuf]; 2],
     says: &Says,
-    metrics: &[Wanted],
+    metrics: &[MetricOf],
     margin: Option<f64>,
 ) -> Result<Found, Failure> {
     // Together: no file may be on both sides.
@@ -49,7 +49,7 @@ pub(crate) fn compare(
     compared([&of_a, &of_b], metrics, margin.unwrap_or(comparison::MARGIN))
 }
 
-fn compared(arms: [&[Foreign]; 2], metrics: &[Wanted], margin: f64) -> Result<Found, Failure> {
+fn compared(arms: [&[Foreign]; 2], metrics: &[MetricOf], margin: f64) -> Result<Found, Failure> {
     if let Some(wanted) = metrics.iter().find(|wanted| !KNOWN.contains(&wanted.metric)) {
         let known: Vec<&str> = KNOWN.into_iter().map(Metric::name).collect();
         let text =
@@ -57,7 +57,7 @@ fn compared(arms: [&[Foreign]; 2], metrics: &[Wanted], margin: f64) -> Result<Fo
         return Err(Failure::question(text));
     }
     let meaning = times_differ(arms);
-    let chosen: Vec<Wanted> =
+    let chosen: Vec<MetricOf> =
         if metrics.is_empty() { usual(arms, meaning.is_none()) } else { metrics.to_vec() };
     check(arms, &chosen, meaning.as_deref())?;
     let void = void(arms);
@@ -66,7 +66,7 @@ fn compared(arms: [&[Foreign]; 2], metrics: &[Wanted], margin: f64) -> Result<Fo
         (None, Some(_)) => Question { blocks: vec![Block::default()], ..question(arms, wanted) },
         (None, None) => question(arms, wanted),
     });
-    let to_look_at = Metric::PERCENTILES.into_iter().map(Wanted::from).chain(by_label(arms));
+    let to_look_at = Metric::PERCENTILES.into_iter().map(MetricOf::from).chain(by_label(arms));
     let are_comparable = meaning.is_none() && void.is_none();
     let to_look_at = to_look_at
         .filter(|wanted| are_comparable && have(arms, wanted) && weak(arms, wanted).is_none());
@@ -92,11 +92,11 @@ fn compared(arms: [&[Foreign]; 2], metrics: &[Wanted], margin: f64) -> Result<Fo
 
 /// Returns the p50 and the highest usual percentile of each label, as far as all files have them: the tools differ in
 /// those that they print.
-fn by_label(arms: [&[Foreign]; 2]) -> Vec<Wanted> {
+fn by_label(arms: [&[Foreign]; 2]) -> Vec<MetricOf> {
     let labels = arms.into_iter().flatten().next().map(|first| first.facts.labels.keys());
     let mut wanted = Vec::new();
     for label in labels.into_iter().flatten().take(MOST_LABELS) {
-        let of = |metric| Wanted { label: Some(label.clone()), metric };
+        let of = |metric| MetricOf { label: Some(label.clone()), metric };
         let tail = [Metric::P99, Metric::P95, Metric::P90].map(of);
         wanted.push(of(Metric::P50));
         wanted.extend(tail.into_iter().find(|wanted| have(arms, wanted)));
@@ -105,12 +105,12 @@ fn by_label(arms: [&[Foreign]; 2]) -> Vec<Wanted> {
 }
 
 /// Returns true if all files have this figure.
-fn have(arms: [&[Foreign]; 2], wanted: &Wanted) -> bool {
+fn have(arms: [&[Foreign]; 2], wanted: &MetricOf) -> bool {
     arms.into_iter().flatten().all(|file| file.facts.wanted(wanted).is_some())
 }
 
 /// Refuses metrics that not all files have, or that do not mean the same in all.
-fn check(arms: [&[Foreign]; 2], chosen: &[Wanted], meaning: Option<&str>) -> Result<(), Failure> {
+fn check(arms: [&[Foreign]; 2], chosen: &[MetricOf], meaning: Option<&str>) -> Result<(), Failure> {
     for wanted in chosen {
         let mut all = arms.into_iter().flatten();
         if let Some(file) = all.find(|file| file.facts.wanted(wanted).is_none()) {
@@ -132,7 +132,7 @@ fn check(arms: [&[Foreign]; 2], chosen: &[Wanted], meaning: Option<&str>) -> Res
 }
 
 /// Returns the figures of a metric in the files of both arms that have sound ones.
-fn question(arms: [&[Foreign]; 2], wanted: &Wanted) -> Question {
+fn question(arms: [&[Foreign]; 2], wanted: &MetricOf) -> Question {
     let figures = |arm: &[Foreign]| {
         let sound = arm.iter().filter(|file| is_sound(file, wanted));
         sound.filter_map(|file| file.facts.wanted(wanted)).collect()
@@ -149,7 +149,7 @@ fn question(arms: [&[Foreign]; 2], wanted: &Wanted) -> Question {
 }
 
 /// Returns true if a figure is one of a working service, as far as the metric needs one.
-fn is_sound(file: &Foreign, wanted: &Wanted) -> bool {
+fn is_sound(file: &Foreign, wanted: &MetricOf) -> bool {
     let of_label = wanted.label.as_ref().and_then(|label| file.facts.labels.get(label));
     let is_failing = file.facts.is_failing() || of_label.is_some_and(OfLabel::is_failing);
     !is_failing || !wanted.metric.is_of_working_service()
@@ -179,7 +179,7 @@ fn void(arms: [&[Foreign]; 2]) -> Option<String> {
 }
 
 /// Returns the reason why a percentile decides nothing: it rests on too few requests of a file.
-fn weak(arms: [&[Foreign]; 2], wanted: &Wanted) -> Option<String> {
+fn weak(arms: [&[Foreign]; 2], wanted: &MetricOf) -> Option<String> {
     let all: Vec<&Foreign> = arms.into_iter().flatten().collect();
     let weak = all.iter().filter(|file| is_sound(file, wanted) && is_weak(file, wanted));
     let weak: Vec<&Foreign> = weak.copied().collect();
@@ -189,13 +189,13 @@ fn weak(arms: [&[Foreign]; 2], wanted: &Wanted) -> Option<String> {
 }
 
 /// Returns true if a percentile rests on too few requests of a file.
-fn is_weak(file: &Foreign, wanted: &Wanted) -> bool {
+fn is_weak(file: &Foreign, wanted: &MetricOf) -> bool {
     let count = file.facts.count_of(wanted).zip(wanted.metric.quantile());
     count.is_some_and(|(count, level)| support(count, level) == Support::Unsupported)
 }
 
 /// Returns the requests of a file that a percentile rests on, in words.
-fn rests_on(file: &Foreign, wanted: &Wanted) -> Option<String> {
+fn rests_on(file: &Foreign, wanted: &MetricOf) -> Option<String> {
     let (count, level) = file.facts.count_of(wanted).zip(wanted.metric.quantile())?;
     Some(format!(
         "{} of {} lie beyond its {wanted}, and at least {FEWEST_BEYOND} are needed ({} requests)",
@@ -248,13 +248,13 @@ fn name(arm: &[Foreign]) -> String {
 }
 
 /// In an open loop the rate was given, so it decides nothing.
-fn usual(arms: [&[Foreign]; 2], are_times_comparable: bool) -> Vec<Wanted> {
+fn usual(arms: [&[Foreign]; 2], are_times_comparable: bool) -> Vec<MetricOf> {
     let all = || arms.into_iter().flatten();
     let has = |metric: &Metric| all().all(|file| file.facts.figure(*metric).is_some());
     let is_open = all().all(|file| file.facts.pacing == Some(Loop::Open));
     let rate = Some(Metric::Completed).filter(|metric| !is_open && has(metric));
     let percentile = DECIDING.into_iter().find(has).filter(|_| are_times_comparable);
-    rate.into_iter().chain(percentile).map(Wanted::from).collect()
+    rate.into_iter().chain(percentile).map(MetricOf::from).collect()
 }
 
 /// Returns the reason why times of both arms do not mean the same.
@@ -320,7 +320,7 @@ fn differences([a, b]: [&[Foreign]; 2]) -> Vec<Difference> {
 }
 
 /// Returns what the files do not support and the comparison would need, each kind once, with its files.
-fn warnings(arms: [&[Foreign]; 2], chosen: &[Wanted]) -> Vec<String> {
+fn warnings(arms: [&[Foreign]; 2], chosen: &[MetricOf]) -> Vec<String> {
     let weakens = |code: Code| match code {
         Code::NotValid | Code::Incomplete | Code::Contradiction | Code::ClosedLoop => true,
         Code::FromSending | Code::LoopUnknown | Code::SinceUnknown | Code::NotSent => true,

@@ -5,7 +5,7 @@ use clap::Parser;
 use expect_test::expect;
 use results::Metric;
 use results::comparison::Verdict;
-use results::metric::Wanted;
+use results::metric::MetricOf;
 use tempfile::TempDir;
 
 use super::*;
@@ -52,6 +52,20 @@ fn plain(folder: &TempDir, text: &str) -> String {
 
 fn error(result: Result<impl std::fmt::Debug, Failure>) -> String {
     result.unwrap_err().error.to_string()
+}
+
+/// The page leaves lines out, and ends long ones, with `…`.
+#[test]
+fn the_book_shows_what_is_printed_of_a_file() {
+    let folder = TempDir::new().unwrap();
+    let sample = include_str!("../../../../foreign/src/tests/samples/hey.txt");
+    let files = read(&[write(&folder, "hey.txt", sample)], &Says::default()).unwrap();
+    let printed = plain(&folder, &text(&files[0]));
+    let page = include_str!("../../../../../docs/book/results-of-other-tools.md");
+    let shown = page.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
+    for line in shown.lines().filter(|line| !line.starts_with("$ ")) {
+        assert!(printed.contains(line.trim_end_matches('…')), "{line} is not in {printed}");
+    }
 }
 
 #[test]
@@ -198,7 +212,7 @@ fn arms(folder: &TempDir, requests: u32, failed: [u32; 6]) -> [Vec<PathBuf>; 2] 
 }
 
 fn compare_arms([a, b]: &[Vec<PathBuf>; 2], metrics: &[Metric]) -> compare::Found {
-    let metrics: Vec<Wanted> = metrics.iter().copied().map(Wanted::from).collect();
+    let metrics: Vec<MetricOf> = metrics.iter().copied().map(MetricOf::from).collect();
     compare::compare([a, b], &Says::default(), &metrics, None).unwrap()
 }
 
@@ -561,7 +575,7 @@ fn the_label_that_became_slower_is_seen() {
     };
     let (a, b) = (arm("a", 1.0), arm("b", 2.0));
     let compared = |metrics: &[&str]| {
-        let metrics: Vec<Wanted> = metrics.iter().map(|name| wanted(name).unwrap()).collect();
+        let metrics: Vec<MetricOf> = metrics.iter().map(|name| wanted(name).unwrap()).collect();
         let found = compare::compare([&a, &b], &Says::default(), &metrics, None);
         found.map(|found| plain(&folder, &text_of_comparison(&found.comparison)))
     };

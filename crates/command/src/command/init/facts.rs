@@ -1,15 +1,15 @@
 //! The facts that were seen of a service, in words.
 
 use described::one_line;
-use generator::load::probe::Seen;
+use generator::load::probe::Probed;
 use measure::quantity::{counted, requests};
-use results::transport::NOT_FOLLOWED;
+use results::transport::Habit;
 
 #[cfg(test)]
 mod tests;
 
 /// Returns why nothing is written about a service of which no request succeeded, with the remedy.
-pub(super) fn no_success(seen: &Seen) -> String {
+pub(super) fn no_success(seen: &Probed) -> String {
     let failures = seen.failures.as_deref().unwrap_or("none had a response");
     let remedy = match seen.statuses.keys().next() {
         Some(status) => remedy(*status),
@@ -28,8 +28,8 @@ fn remedy(status: u16) -> &'static str {
 }
 
 /// Returns what a user should know of a service, a sentence each.
-pub(super) fn of(seen: &Seen) -> Vec<String> {
-    let Seen {
+pub(super) fn of(seen: &Probed) -> Vec<String> {
+    let Probed {
         statuses,
         failed,
         version,
@@ -63,7 +63,8 @@ pub(super) fn of(seen: &Seen) -> Vec<String> {
         .filter(|_| statuses.keys().any(|status| (300..400).contains(status)));
     if let Some(location) = redirect {
         let location = one_line(location);
-        facts.push(format!("it redirects to {location}, {NOT_FOLLOWED}"));
+        let (_, remedy) = Habit::Redirects.in_words();
+        facts.push(format!("it redirects to {location}, which is not followed; {remedy}"));
     }
     if let Some(status) = statuses.keys().find(|status| 400 <= **status) {
         facts.push(format!("{status} counts as a failure: {}", remedy(*status)));

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use console::output::Failure;
 use described::Described;
-use generator::load::probe::{self, Seen};
+use generator::load::probe::{self, Probed};
 use lab::asked::words::Guessed;
 use lab::asked::{self, Service, Started};
 use lab::backend::Backend;
@@ -122,8 +122,8 @@ fn halves() -> Option<(String, String)> {
 /// Starts the program as `run` does, and ends it after the work.
 fn running(
     resolved: &Resolved,
-    work: impl FnOnce(&str) -> Result<Seen, Failure>,
-) -> Result<Seen, Failure> {
+    work: impl FnOnce(&str) -> Result<Probed, Failure>,
+) -> Result<Probed, Failure> {
     let mut local = Local::new(host()?);
     let stop = |stop: lab::backend::Stop| failed(stop.into());
     local.lock().map_err(stop)?;

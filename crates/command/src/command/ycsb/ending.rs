@@ -3,7 +3,7 @@
 use console::output::Exit;
 use generator::ycsb::client::{Done, PATIENCE};
 use measure::Nanos;
-use measure::quantity::counted;
+use measure::quantity::{counted, first_of};
 use ycsb::measurements::{Name, Status};
 use ycsb::settings::{Phase, Settings};
 
@@ -137,14 +137,8 @@ impl Ending<'_> {
 
 /// Names the servers, the first ones of many.
 pub(super) fn named(places: &[String]) -> String {
-    const MOST: usize = 4;
     match places {
         [one] => format!("the server {one}"),
-        _ if places.len() <= MOST => format!("the servers {}", places.join(", ")),
-        _ => {
-            let (first, others) = places.split_at(MOST - 1);
-            let others = counted(others.len() as u64);
-            format!("the servers {} and {others} more", first.join(", "))
-        }
+        several => format!("the servers {}", first_of(several, 4)),
     }
 }

@@ -7,9 +7,9 @@ use std::sync::atomic::AtomicBool;
 
 use console::output::{Exit, Failure};
 use generator::ycsb::client::{self, Client, Done, Servers, undividable};
-use generator::ycsb::unusable::{Words, reason, unusable};
+use generator::ycsb::unusable::{Words, reason, unprepared_redis, unusable};
 use generator::ycsb::{NotMeasured, token};
-use load::driver::resp::{HAS_NO_PASSWORD, IS_FULL, Login, WANTS_PASSWORD};
+use load::driver::resp::Login;
 use load::shard::Unopened;
 use measure::Nanos;
 use net::Endpoint;
@@ -88,23 +88,19 @@ fn endpoint(property: &str, host: &str, port: u16) -> Result<Endpoint, Failure> 
 
 /// Returns why Redis cannot be used, with the remedy.
 fn of_redis(why: Option<&Unopened>) -> String {
-    match why {
-        Some(Unopened::Unprepared(WANTS_PASSWORD)) => {
-            "it wants a password; give it with -p redis.password=…, or in a file with -P".to_owned()
+    let password = "-p redis.password=…, or in a file with -P";
+    let known = match why {
+        Some(Unopened::Unprepared(why)) => {
+            unprepared_redis(why, password, "--shards, each of which has a connection")
         }
-        Some(Unopened::Unprepared(HAS_NO_PASSWORD)) => {
-            "it has no password; leave redis.password out".to_owned()
-        }
-        Some(Unopened::Unprepared(IS_FULL)) => {
-            "it has as many clients as it may have\n  use fewer --shards, each of which has a connection, or raise \
-             its maxclients"
-                .to_owned()
-        }
-        _ => format!(
+        _ => None,
+    };
+    known.unwrap_or_else(|| {
+        format!(
             "{}\n  start Redis there, or correct redis.host, redis.port and redis.password",
             reason(why)
-        ),
-    }
+        )
+    })
 }
 
 /// Sends the operations to servers, which are at these places. `unusable` says why they cannot be used.

@@ -23,7 +23,7 @@ use tokio::time;
 /// The content type of the page.
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 /// Further connections are closed at once while this many are open.
-const MOST_CONNECTIONS: usize = 32;
+pub(super) const MOST_CONNECTIONS: usize = 32;
 /// The most bytes of a request line with its headers: the least that the library allows.
 const MOST_HEAD: usize = 8 << 10;
 /// The longest time of a connection, from its beginning to the last byte of the response.

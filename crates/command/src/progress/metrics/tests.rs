@@ -214,9 +214,19 @@ fn what_peers_send_and_withhold_has_bounds() {
     // The kernel's buffers take some megabytes before a busy server says anything.
     let endless = (0..16_000).all(|_| stream.write_all(&[b'x'; 4096]).is_ok());
     assert!(!endless, "64 MB of a head were taken");
-    // More connections than it serves; those that say nothing leave no room for others only for a while.
-    let silent: Vec<_> = (0..100).map(|_| TcpStream::connect(address).unwrap()).collect();
-    drop(silent);
+    // More connections than it serves are closed at once; those that say nothing leave no room for others only for
+    // a while.
+    let connect = |longest| {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(longest))).unwrap();
+        stream
+    };
+    let is_closed = |mut stream: &TcpStream| matches!(stream.read(&mut [0]), Ok(0));
+    let served: Vec<_> = (0..server::MOST_CONNECTIONS).map(|_| connect(60)).collect();
+    // In less time than a connection has. The place of the one above may be free only now.
+    let closed = (0..10).filter(|_| is_closed(&connect(3))).count();
+    assert!(9 <= closed, "{closed} of 10 were closed");
+    assert!(served.iter().all(is_closed));
     let answers = || {
         let mut stream = TcpStream::connect(address).unwrap();
         let mut text = Vec::new();

@@ -27,7 +27,7 @@ fn serve(responses: Vec<&'static str>) -> String {
     url
 }
 
-fn asked(url: &str) -> Seen {
+fn asked(url: &str) -> Probed {
     let asked =
         Probe { url, header: &[], header_file: None, ca: None, insecure: false, requests: 4 };
     probe(&asked).unwrap_or_else(|failure| panic!("{:#}", failure.error))

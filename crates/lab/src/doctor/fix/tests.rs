@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 use crate::doctor::read::Reader;
@@ -232,4 +233,76 @@ fn a_refused_setting_is_reported_and_the_others_are_changed() {
     // What was refused stands as it was: nothing is written to it.
     restore(Place::fixed(root), &mut Refusing).unwrap();
     assert_eq!(content(root), found);
+}
+
+/// Root does what it says, so nobody else can have written it.
+#[test]
+fn a_state_file_that_others_could_have_made_is_neither_believed_nor_waited_for() {
+    let folder = machine();
+    let root = folder.path();
+    let all = changes_of(root);
+    apply(Place::fixed(root), &all, &mut Real).unwrap();
+    let changed = content(root);
+    let (place, state) = (Place::fixed(root).folder(), Place::fixed(root).state_file());
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&place), mode(&state)), (0o700, 0o600));
+    let set =
+        |path: &Path, mode| fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    let text = fs::read_to_string(&state).unwrap();
+    let refused = || {
+        let restored = restore(Place::fixed(root), &mut Real).unwrap_err();
+        let applied = apply(Place::fixed(root), &all, &mut Real).unwrap_err();
+        assert_eq!(format!("{restored:#}"), format!("{applied:#}"));
+        format!("{restored:#}").replace(&state.display().to_string(), "FILE")
+    };
+
+    set(&state, 0o666);
+    expect_test::expect![[r#"FILE cannot be trusted; run it as root, or put its values back by hand and remove it: others may change it"#]]
+        .assert_eq(&refused());
+    set(&state, 0o600);
+    for open in [place.clone(), root.join(PLACE)] {
+        let usual = mode(&open);
+        set(&open, 0o777);
+        assert!(refused().contains(": others may change it"));
+        set(&open, usual);
+    }
+    let elsewhere = root.join("elsewhere");
+    fs::rename(&state, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &state).unwrap();
+    assert!(refused().ends_with(": a link, not a regular file"));
+    fs::remove_file(&state).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&state).status().unwrap();
+    assert!(made.success() && refused().ends_with(": not a regular file"));
+    fs::remove_file(&state).unwrap();
+
+    // One of ours is damaged.
+    let irq = "proc/irq/24/smp_affinity_list";
+    for path in
+        ["../x", "/etc/x", "etc/x", "sys/../etc/x", "proc/self/root/etc/x", "proc/1/mem", "./sys/x"]
+    {
+        assert!(text.contains(irq));
+        fs::write(&state, text.replace(irq, path)).unwrap();
+        set(&state, 0o600);
+        let why = refused();
+        assert!(
+            why.contains(&format!("FILE cannot be read; put its values back by hand: `{path}`")),
+            "{why}"
+        );
+    }
+    fs::rename(&elsewhere, &state).unwrap();
+    assert_eq!(content(root), changed, "nothing was written meanwhile");
+    assert_eq!(restore(Place::fixed(root), &mut Real).unwrap().len(), all.len());
+}
+
+#[test]
+fn what_waits_under_the_name_of_the_state_file_is_not_written_through() {
+    let folder = machine();
+    let root = folder.path();
+    make_folder(Place::fixed(root)).unwrap();
+    let precious = root.join("precious");
+    fs::write(&precious, "kept").unwrap();
+    std::os::unix::fs::symlink(&precious, Place::fixed(root).part()).unwrap();
+    apply(Place::fixed(root), &changes_of(root), &mut Real).unwrap();
+    restore(Place::fixed(root), &mut Real).unwrap();
+    assert_eq!(fs::read_to_string(precious).unwrap(), "kept");
 }

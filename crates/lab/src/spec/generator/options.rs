@@ -6,7 +6,7 @@ use results::slo;
 
 use super::AskedLoad;
 use super::arguments::Value;
-use crate::spec::workload::{self, Given, Workload};
+use crate::spec::workload::{self, Given};
 use crate::spec::{Literal, Load, Resolved, Tls};
 
 /// An option of `benchwright load`; an argument without a name is named by its value: `URL`.
@@ -166,8 +166,8 @@ const OF_LOAD: &[Known] = &[
         value((!asked.resolved.secrets_of_load().is_empty()).then_some("-"))
     }),
     spec("--script-threads", "load.script_threads", |asked| {
-        let is_script = matches!(asked.resolved.spec.workload, Workload::Script(_));
-        let threads = asked.load().script_threads.filter(|_| is_script);
+        let has_threads = asked.resolved.spec.workload.has_threads();
+        let threads = asked.load().script_threads.filter(|_| has_threads);
         value(threads.map(|threads| threads.0))
     }),
 ];

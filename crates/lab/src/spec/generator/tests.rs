@@ -32,6 +32,34 @@ fn command(resolved: &Resolved, rate: Option<f64>) -> String {
     arguments(resolved, &targets, &[], &wanted).to_string()
 }
 
+/// Without a workload `/` is requested, and that is the path of the endpoint, if it has one.
+#[test]
+fn the_path_of_an_endpoint_is_requested_as_it_is_written() {
+    for (endpoint, without, with) in [
+        ("http://host", "http://host/", "http://host/a"),
+        ("http://host/", "http://host/", "http://host/a"),
+        ("http://host/fast", "http://host/fast", "http://host/fast/a"),
+        ("http://host/fast/", "http://host/fast/", "http://host/fast/a"),
+    ] {
+        let first = |workload: &str| {
+            let text = format!(
+                "name: x\nwhere: {{backend: external}}\nsut: {{endpoint: {endpoint:?}}}\n\
+                 load: {{model: closed}}\n{workload}"
+            );
+            let resolved =
+                spec::from_bytes("my.yaml", text.as_bytes(), Path::new("/specs"), None, &[]);
+            let command = check(&resolved.unwrap()).to_string();
+            command.split(' ').nth(2).unwrap().to_owned()
+        };
+        assert_eq!((first(""), first("workload: {get: /}\n")), (without.into(), without.into()));
+        assert_eq!(first("workload: {get: /a}\n"), with);
+    }
+    let plain = read("model: closed", "");
+    for endpoint in ["http://host/fast?x=1", "http://host?x=1"] {
+        assert_eq!(target(&plain, endpoint, 1), endpoint);
+    }
+}
+
 #[test]
 fn an_open_loop_gets_its_rate_and_arrivals() {
     let resolved = read("model: open, rate: 5k/s, arrivals: constant", "workload: {get: /a}");

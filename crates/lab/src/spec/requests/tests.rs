@@ -192,6 +192,43 @@ fn a_service_elsewhere_may_speak_another_protocol_to_another_generator_alone() {
 }
 
 #[test]
+fn the_path_of_a_workload_does_not_follow_a_query() {
+    let external = "where: {backend: external}\nsut: {endpoint: 'http://10.0.0.7/x?y=1'}\n";
+    refuses(
+        external,
+        "get: /a",
+        expect![[r#"
+        an endpoint with a query, and a workload with a path of its own
+         --> my.yaml:3:18
+          |
+        3 | sut: {endpoint: 'http://10.0.0.7/x?y=1'}
+          |                  ^^^^^^^^^^^^^^^^^^^^^ move the query to the path of the workload
+    "#]],
+    );
+    read(external, "get: /").unwrap();
+
+    let sut = "sut: {deploy: [process: {name: store, command: [store]}, \
+               process: {name: web, command: [web]}]}\n";
+    let with_query = "http://127.0.0.1:1/x?y=1";
+    let resolved = read(sut, "get: /a").unwrap();
+    let why = resolved.check_requests("web", with_query).unwrap_err();
+    expect![[r#"
+        `web` is ready at a URL with a query, and the workload has a path of its own
+         --> my.yaml:3:17
+          |
+        3 | workload: {get: /a}
+          |                 ^^ move the query to this path, and let the component print its URL without it
+    "#]]
+    .assert_eq(&format!("{why}\n"));
+    // The load goes to another component.
+    resolved.check_requests("store", with_query).unwrap();
+    resolved.check_requests("web", "http://127.0.0.1:1/x").unwrap();
+    read(sut, "get: /").unwrap().check_requests("web", with_query).unwrap();
+    let why = resolved.check_requests("web", "http://127.0.0.1:65536").unwrap_err().to_string();
+    assert!(why.contains("`65536` is not a valid port"), "{why}");
+}
+
+#[test]
 fn a_scheme_is_what_is_before_the_address() {
     for scheme in ["Redis", "redis://", "7", "redis+unix"] {
         let sut = shop("", "").replace("scheme: redis", &format!("scheme: '{scheme}'"));

@@ -9,7 +9,7 @@ use expect_test::{Expect, expect, expect_file};
 use jsonschema::Validator;
 
 use super::super::tests::spec;
-use super::super::{Resolved, from_bytes, read};
+use super::super::{Resolved, from_bytes, read, workload};
 use super::*;
 
 mod reference;
@@ -274,6 +274,36 @@ fn a_patch_needs_no_field_and_may_remove_each() {
          vars: {x: null}, factors: {n: null}, phases: null}\n",
     );
     assert_eq!(refusals(&text), [""; 0]);
+}
+
+/// A workload of each kind, and with each field that only others have.
+#[test]
+fn a_workload_has_the_fields_of_its_kind_alone() {
+    let value = |field: &str| match field {
+        "events" => json!({}),
+        "headers" | "properties" => json!({"a": "b"}),
+        "exec" | "args" => json!(["a"]),
+        "parse" => json!("wrk"),
+        _ => json!("/"),
+    };
+    let mut document: Value = serde_saphyr::from_str(&spec("")).unwrap();
+    let mut is_accepted = |fields: &[&str]| {
+        document["workload"] =
+            fields.iter().map(|field| ((*field).to_owned(), value(field))).collect();
+        VALIDATOR.is_valid(&document)
+    };
+    let mut refused = 0;
+    // The path of a request is that of other kinds, too.
+    for (key, others) in workload::choices().filter(|(key, _)| *key != "path") {
+        let own: &[&str] =
+            if ["exec", "parse"].contains(&key) { &["exec", "parse"] } else { &[key] };
+        assert!(is_accepted(own), "{key}");
+        for other in others {
+            assert!(!is_accepted(&[own, &[other]].concat()), "{key} with {other}");
+            refused += 1;
+        }
+    }
+    assert!(40 < refused, "{refused}");
 }
 
 /// Every field says what it is, wherever it is.

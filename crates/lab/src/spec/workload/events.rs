@@ -26,6 +26,7 @@ pub struct EventLoad {
 pub(super) const KIND: KindOf = KindOf {
     keys: &["events"],
     name: "events",
+    written: "`events: {…}`",
     fields: &["events", "path", "headers"],
     options: || Sets::names(SETS),
     refuses: |_| {
@@ -43,6 +44,7 @@ pub(super) const KIND: KindOf = KindOf {
                 "`within` and `refuse` are of a receiver; add `receive: ADDRESS:PORT`".to_owned()
             );
         }
+        load.headers.check()?;
         Ok(Workload::Events(load))
     },
 };

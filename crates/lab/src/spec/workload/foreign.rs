@@ -24,6 +24,7 @@ pub struct Foreign {
 pub(super) const KIND: KindOf = KindOf {
     keys: &["exec", "parse"],
     name: "another generator",
+    written: "`exec: [wrk, …]` with `parse: wrk`",
     fields: &["exec", "parse", "path"],
     options: Vec::new,
     refuses: |_| {

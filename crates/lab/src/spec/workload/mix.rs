@@ -22,6 +22,7 @@ pub struct Mix {
 pub(super) const KIND: KindOf = KindOf {
     keys: &["mix"],
     name: "a mix",
+    written: "`mix: file.jsonl`",
     fields: &["mix", "data", "headers"],
     options: || Sets::names(SETS),
     refuses: |field| {
@@ -31,7 +32,11 @@ pub(super) const KIND: KindOf = KindOf {
         )
     },
     own: &[("data", "`data` is the table of a mix; add `mix: file.jsonl`")],
-    read: |fields| Ok(Workload::Mix(super::read(fields))),
+    read: |fields| {
+        let mix: Mix = super::read(fields);
+        mix.headers.check()?;
+        Ok(Workload::Mix(mix))
+    },
 };
 
 const SETS: &[Sets<Mix>] = &[

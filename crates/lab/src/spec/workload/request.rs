@@ -35,6 +35,7 @@ pub struct Request {
 pub(super) const KIND: KindOf = KindOf {
     keys: &["get", "path"],
     name: "one GET",
+    written: "`get: /path`, a `method` with its `path`",
     fields: &["get", "path", "method", "headers", "body", "body_file", "check"],
     options: || Sets::names(SETS),
     refuses: |_| None,
@@ -49,9 +50,16 @@ pub(super) const KIND: KindOf = KindOf {
             );
         }
         check_request(&request.method, &request.body, &request.body_file)?;
+        request.headers.check_beside(request.body.as_deref(), request.body_file.is_some())?;
         Ok(Workload::Request(request))
     },
 };
+
+impl Default for Workload {
+    fn default() -> Workload {
+        Workload::Request(Request { get: Some("/".to_owned()), ..Request::default() })
+    }
+}
 
 const SETS: &[Sets<Request>] = &[
     sets("--method", "workload.method", |request| name(&request.method)),

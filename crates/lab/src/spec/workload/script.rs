@@ -36,6 +36,7 @@ pub struct Script {
 pub(super) const KIND: KindOf = KindOf {
     keys: &["script"],
     name: "a script",
+    written: "`script: file.lua`",
     fields: &["script", "args", "path", "method", "headers", "body", "body_file"],
     options: || Sets::names(SETS),
     refuses: |field| {
@@ -68,6 +69,10 @@ const SETS: &[Sets<Script>] = &[
 impl Kind for Script {
     fn path(&self) -> Option<&str> {
         self.path.as_deref()
+    }
+
+    fn has_threads(&self) -> bool {
+        true
     }
 
     fn set(&self) -> Vec<Set<'_>> {

@@ -54,7 +54,7 @@ fn a_workload_is_one_of_its_kinds() {
     refuses(
         "method: POST",
         expect![[r#"
-            a workload is `script: file.lua`, `mix: file.jsonl`, `get: /path`, a `method` with its `path`, `events: {…}`, `ycsb: FILE`, or `exec: [wrk, …]` with `parse: wrk`
+            a workload is `get: /path`, a `method` with its `path`, `mix: file.jsonl`, `script: file.lua`, `ycsb: FILE`, `events: {…}`, or `exec: [wrk, …]` with `parse: wrk`
              --> my.yaml:4:11
               |
             4 | workload: {method: POST}
@@ -212,6 +212,46 @@ fn a_wrong_method_or_header_field_is_refused() {
 }
 
 #[test]
+fn what_would_be_read_as_another_request_is_refused_in_a_spec() {
+    for (workload, remedy) in [
+        (r#"path: /, method: "GET\r\nX: y""#, "a method is one word"),
+        ("path: /, method: A B", "a method is one word"),
+        ("path: /, method: ''", "a method is one word"),
+        ("script: Cargo.toml, method: A B", "a method is one word"),
+        (
+            "path: /, body: four, headers: {Content-Length: '3'}",
+            "contradicts the body, which has 4 bytes; leave the field out",
+        ),
+        ("get: /, headers: {content-length: '3'}", "contradicts the body, which has 0 bytes"),
+        (
+            "path: /, body: four, headers: {Content-Length: ['4', '4']}",
+            "a request has one `Content-Length`",
+        ),
+        ("get: /, headers: {Transfer-Encoding: chunked}", "is sent with its length; leave it out"),
+        (
+            "path: /, body_file: Cargo.toml, headers: {Transfer-Encoding: chunked}",
+            "is sent with its length; leave it out",
+        ),
+        ("mix: Cargo.toml, headers: {Content-Length: '4'}", "is sent with its length"),
+        ("path: /, events: {}, headers: {Transfer-Encoding: chunked}", "is sent with its length"),
+    ] {
+        let text = spec("").replace("get: /", workload);
+        let error = read(&text, None, &[]).map(|read| read.to_yaml()).unwrap_err().to_string();
+        assert!(error.contains(remedy) && error.contains("my.yaml:4:"), "{workload}: {error}");
+    }
+    for workload in [
+        "path: /, body: four, headers: {Content-Length: '4'}",
+        // Their lengths are not known here.
+        "path: /, body: '${vars.body}', headers: {Content-Length: '5'}",
+        "path: /, body_file: Cargo.toml, headers: {Content-Length: '5'}",
+        "path: /, body: four, headers: {Content-Length: '${vars.length}'}",
+    ] {
+        let text = spec("vars: {body: hello, length: '4'}\n").replace("get: /", workload);
+        read(&text, None, &[]).unwrap();
+    }
+}
+
+#[test]
 fn missing_files_and_unknown_variables_are_named_with_their_line() {
     refuses(
         "mix: nowhere.jsonl",
@@ -262,7 +302,7 @@ fn a_workload_can_be_replaced_by_a_patch() {
     let workload = read(&spec(""), None, &[&set]).unwrap().spec.workload;
     assert_eq!(
         workload,
-        Workload::Mix(Mix { mix: file.to_owned(), data: None, headers: Headers::default() })
+        Workload::Mix(mix::Mix { mix: file.to_owned(), data: None, headers: Headers::default() })
     );
 }
 

@@ -22,6 +22,7 @@ pub struct Ycsb {
 pub(super) const KIND: KindOf = KindOf {
     keys: &["ycsb"],
     name: "YCSB's operations",
+    written: "`ycsb: FILE`",
     fields: &["ycsb", "properties"],
     options: || Sets::names(SETS),
     refuses: |_| {

@@ -191,10 +191,10 @@ fn a_lost_connection_ends_its_requests_each_once() {
     start(&mut driver, 2, &mut reports);
     receive(&mut driver, "$5\r\nhal", &mut reports);
     driver.closed(SLOT, Lost::TooLate(Token(2)), &mut reports).unwrap();
-    let neighbour = "its connection was given up, as another request had no answer in time";
+    let neighbour = "its connection was given up, as another request had no response in time";
     assert_eq!(
         outcomes(&mut reports),
-        [(1, Outcome::Reset, neighbour), (2, Outcome::Timeout, "no answer in time")]
+        [(1, Outcome::Reset, neighbour), (2, Outcome::Timeout, "no response in time")]
     );
     assert_eq!(driver.workload.ended, [Outcome::Reset, Outcome::Timeout]);
     // The half of the reply is forgotten with its connection.

@@ -56,3 +56,17 @@ fn values_outside_a_scale_are_placed_at_its_border() {
     let scale = Scale::Log { from: 1.0, to: 100.0 };
     assert_eq!([0.0, 1.0, 10.0, 1e9].map(|x| scale.position(x)), [0.0, 0.0, 0.5, 1.0]);
 }
+
+#[test]
+fn values_that_nothing_has_make_no_axis_fail() {
+    let values = [f64::NAN, f64::INFINITY, 1.7e308, 1e308, 1e-308, 5e-324, 0.0, -1e308];
+    for (from, to) in values.iter().flat_map(|from| values.map(|to| (*from, to))) {
+        for scale in [
+            Scale::Linear { from, to },
+            Scale::from_zero([from, to]),
+            Scale::log_around([from, to, 1.0]),
+        ] {
+            assert!(scale.ticks(8).len() <= 20, "{scale:?}");
+        }
+    }
+}

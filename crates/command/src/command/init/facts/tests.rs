@@ -5,15 +5,15 @@ use measure::Nanos;
 
 use super::*;
 
-fn seen(statuses: &[(u16, u64)], closed: u64) -> Seen {
-    Seen {
+fn seen(statuses: &[(u16, u64)], closed: u64) -> Probed {
+    Probed {
         statuses: BTreeMap::from_iter(statuses.iter().copied()),
         version: "HTTP/1.1".to_owned(),
         body_bytes: 1_234,
         alone: Some(Nanos::from_micros(2_500)),
         closed,
         took: Nanos::from_millis(31),
-        ..Seen::default()
+        ..Probed::default()
     }
 }
 
@@ -23,7 +23,7 @@ fn what_was_seen_is_said_with_what_it_means() {
     plain.fields.insert("server".to_owned(), "nginx\u{1b}[2J".to_owned());
     let mut moved = seen(&[(301, 10)], 3);
     moved.fields.insert("location".to_owned(), "https://h/".to_owned());
-    let mut old = Seen { version: "HTTP/1.0".to_owned(), ..seen(&[(401, 9)], 9) };
+    let mut old = Probed { version: "HTTP/1.0".to_owned(), ..seen(&[(401, 9)], 9) };
     old.failed.insert("timeout".to_owned(), 1);
     let [plain, moved, old] = [plain, moved, old].map(|seen| of(&seen).join("\n"));
     assert!(
@@ -46,10 +46,11 @@ fn what_was_seen_is_said_with_what_it_means() {
 
 #[test]
 fn a_connection_that_we_closed_is_not_told_as_closed_by_the_service() {
-    let chatty = of(&Seen { unasked: 9, ..seen(&[(200, 10)], 0) }).join("\n");
+    let chatty = of(&Probed { unasked: 9, ..seen(&[(200, 10)], 0) }).join("\n");
     assert!(chatty.contains("it sent bytes that belong to no request, several times"), "{chatty}");
     assert!(!chatty.contains("without keep-alive") && !chatty.contains("stayed open"), "{chatty}");
-    let mut slow = Seen { failures: Some("timeout for 1 of 6".to_owned()), ..seen(&[(200, 5)], 0) };
+    let mut slow =
+        Probed { failures: Some("timeout for 1 of 6".to_owned()), ..seen(&[(200, 5)], 0) };
     slow.failed.insert("timeout".to_owned(), 1);
     let slow = of(&slow).join("\n");
     assert!(slow.contains("\ntimeout for 1 of 6\n"), "{slow}");
@@ -59,7 +60,7 @@ fn a_connection_that_we_closed_is_not_told_as_closed_by_the_service() {
 #[test]
 fn without_a_success_the_reason_and_the_remedy_are_said() {
     let failed = |failures: &str, statuses| {
-        no_success(&Seen { failures: Some(failures.to_owned()), ..seen(statuses, 0) })
+        no_success(&Probed { failures: Some(failures.to_owned()), ..seen(statuses, 0) })
     };
     let refused = failed("401 for 10 of 10 requests to /", &[(401, 10)]);
     expect![

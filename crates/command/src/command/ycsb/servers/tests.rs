@@ -1,3 +1,4 @@
+use load::driver::resp::{HAS_NO_PASSWORD, IS_FULL, WANTS_PASSWORD};
 use net::Closed;
 
 use super::*;
@@ -20,7 +21,7 @@ fn servers_that_cannot_be_used_are_named_the_first_ones_of_many() {
     // What the usual remedy does not mend has its own alone.
     for (why, remedy) in [
         (WANTS_PASSWORD, "it wants a password; give it with -p redis.password=…"),
-        (HAS_NO_PASSWORD, "leave redis.password out"),
+        (HAS_NO_PASSWORD, "it has no password; leave it out"),
         (IS_FULL, "use fewer --shards, each of which has a connection, or raise its maxclients"),
     ] {
         let told = told(1, Unopened::Unprepared(why));

@@ -310,12 +310,12 @@ fn a_wrong_command_line_is_explained() {
         (&["--max-connections", "0"], "0 is not in 1.."),
         (&["--frobnicate"], "unexpected argument '--frobnicate'"),
         // A terminal obeys control characters.
-        (&["--\u{1b}[2J"], "unexpected argument '--\\u001b[2J'"),
+        (&["--\u{1b}[2J"], "unexpected argument '--"),
     ] {
         let output = run(arguments);
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{stderr}");
-        assert!(stderr.contains(explanation), "{stderr}");
+        assert!(stderr.contains(explanation) && !stderr.contains('\u{1b}'), "{stderr}");
     }
 }
 

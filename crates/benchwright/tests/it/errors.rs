@@ -104,12 +104,15 @@ fn wrong_arguments_are_refused_with_the_remedy() {
 #[test]
 fn an_argument_that_is_quoted_tells_a_terminal_nothing() {
     let _machine = machine();
-    for arguments in
-        [&["report", "--\u{1b}[2J"][..], &["\u{1b}[2J"], &["load", "--rate", "\u{1b}[2J"]]
-    {
-        let ran = run(arguments);
-        assert_eq!(ran.code, 2, "{ran:#?}");
-        assert!(ran.stderr.contains("\\u001b[2J") && !ran.stderr.contains('\u{1b}'), "{ran:#?}");
+    for word in ["\u{1b}[2J", "a\u{202e}b", "\u{7}"] {
+        let option = format!("--{word}");
+        for arguments in [&["report", &option][..], &[word], &["load", "--rate", word]] {
+            let ran = run(arguments);
+            assert_eq!(ran.code, 2, "{ran:#?}");
+            assert!(!ran.stderr.contains(word), "{ran:#?}");
+            let is_obeyed = |c: char| c != '\n' && c.is_control() || c == '\u{202e}';
+            assert!(!ran.stderr.contains(is_obeyed), "{ran:#?}");
+        }
     }
 }
 

@@ -89,8 +89,9 @@ fn few_processes_are_a_sentence_and_not_a_panic() {
                 ["panicked", "fault of benchwright"].iter().any(|it| ran.stderr.contains(it));
             assert!(!is_told, "{most}: {words:?}: {ran:#?}");
             assert!(ran.took < Duration::from_secs(20), "{most}: {words:?}: {ran:#?}");
-            // Whatever is refused, and for whatever part of it, says why.
-            let is_explained = ran.stderr.contains("ulimit -u");
+            // Whatever is refused, and for whatever part of it, says why; a busy machine is another reason.
+            let is_explained =
+                ran.stderr.contains("ulimit -u") || ran.stdout.contains("not valid: ");
             assert!(ran.code == 0 || is_explained, "{most}: {words:?}: {ran:#?}");
             *count += u32::from(ran.code != 0);
         }

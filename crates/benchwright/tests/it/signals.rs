@@ -140,6 +140,7 @@ fn a_signal_is_heard_at_any_moment_of_every_command() {
             }
         }
     }
+    store.end();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let cleaned = run_while(folder.benchwright().arg("clean"), |_| {});
     assert_eq!((cleaned.code, folder.remains()), (0, Vec::new()), "{cleaned:#?}");

@@ -24,6 +24,11 @@ pub(crate) const JSON: Format = Format {
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Document {
+    /// True if the run did not even begin: the figures are placeholders then.
+    #[serde(rename = "error", default)]
+    error: bool,
+    #[serde(default)]
+    run_type: Option<String>,
     #[serde(rename = "ActualQPS")]
     actual_qps: f64,
     /// `max` for a closed loop that never rests.
@@ -37,12 +42,33 @@ struct Document {
     actual_duration: f64,
     duration_histogram: Durations,
     /// Requests by status; -1 is a request without an answer. Of other protocols than HTTP a word:
-    /// one of [`SUCCESSES`], or of a failure.
-    ret_codes: BTreeMap<String, u64>,
+    /// one of [`SUCCESSES`], of [`REFUSALS`], or of a failure without an answer.
+    #[serde(default)]
+    ret_codes: Option<BTreeMap<String, u64>>,
 }
 
 /// The codes of good answers by gRPC, and by TCP and UDP.
 const SUCCESSES: [&str; 2] = ["SERVING", "OK"];
+/// The codes of other answers by gRPC.
+const REFUSALS: [&str; 3] = ["UNKNOWN", "NOT_SERVING", "SERVICE_UNKNOWN"];
+
+/// Returns the word for a code of gRPC: fortio before 1.2 writes the number.
+fn word(code: String) -> String {
+    let word = match code.as_str() {
+        "0" => "UNKNOWN",
+        "1" => "SERVING",
+        "2" => "NOT_SERVING",
+        "3" => "SERVICE_UNKNOWN",
+        _ => return code,
+    };
+    word.to_owned()
+}
+
+/// Returns true if fortio itself calls this code a success.
+fn is_success(code: &str) -> bool {
+    let is_good = |code| matches!(code, 200..300 | 418);
+    SUCCESSES.contains(&code) || code.parse::<u32>().is_ok_and(is_good)
+}
 
 /// Times in seconds.
 #[derive(Deserialize)]
@@ -70,16 +96,22 @@ fn document(text: &str) -> Result<Document, String> {
     // Other lines may come before it and after it.
     let json = text.find('{').zip(text.rfind('}')).and_then(|(from, to)| text.get(from..=to));
     let json = json.ok_or("it printed no JSON; add `-json -` to its command")?;
-    serde_json::from_str(json).map_err(|error| {
+    let document: Document = serde_json::from_str(json).map_err(|error| {
         // The message of the parser can contain a value.
         secrets::without_plain(&format!(
             "its JSON cannot be read: {error}; fortio is run with `-json -`"
         ))
-    })
+    })?;
+    match document.error {
+        true => Err("fortio says that this run failed before its first request".to_owned()),
+        false => Ok(document),
+    }
 }
 
 fn figures(document: Document, is_open: bool) -> Figures {
     let Document {
+        error: _,
+        run_type,
         actual_qps,
         requested_qps,
         num_threads,
@@ -88,11 +120,16 @@ fn figures(document: Document, is_open: bool) -> Figures {
         ret_codes,
         version: _,
     } = document;
-    let is_status =
-        |code: &str| SUCCESSES.contains(&code) || code.parse::<u32>().is_ok_and(|code| 100 <= code);
+    let is_grpc = run_type.is_some_and(|name| name.contains("GRPC"));
+    let codes = ret_codes.into_iter().flatten();
+    let codes = codes.map(|(code, n)| (if is_grpc { word(code) } else { code }, n));
+    let is_status = |code: &str| {
+        SUCCESSES.contains(&code)
+            || REFUSALS.contains(&code)
+            || code.parse::<u32>().is_ok_and(|code| 100 <= code)
+    };
     let (statuses, others): (BTreeMap<String, u64>, BTreeMap<String, u64>) =
-        ret_codes.into_iter().partition(|(code, _)| is_status(code));
-    let is_refused = |code: &str| code.parse::<u32>().is_ok_and(|code| 400 <= code);
+        codes.partition(|(code, _)| is_status(code));
     let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);
     let answered = sum(&mut statuses.values().copied());
     let unanswered = sum(&mut others.values().copied());
@@ -111,7 +148,7 @@ fn figures(document: Document, is_open: bool) -> Figures {
                 (coordinated omission), and its times are lower bounds of the response times";
     Figures {
         answered,
-        refused: sum(&mut statuses.iter().filter(|(code, _)| is_refused(code)).map(|(_, n)| *n)),
+        refused: sum(&mut statuses.iter().filter(|(code, _)| !is_success(code)).map(|(_, n)| *n)),
         unanswered: BTreeMap::from([("error".to_owned(), unanswered)]),
         statuses,
         length: Some(Nanos(actual_duration.max(0.0) as u64)),

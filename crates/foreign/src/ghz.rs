@@ -5,7 +5,8 @@ use std::fmt;
 use std::io::BufRead;
 
 use measure::Nanos;
-use results::foreign::{Distribution, Facts, Loop, Quantiles};
+use measure::quantity::counted;
+use results::foreign::{Code, Distribution, Facts, Limit, Loop, Quantiles};
 use results::printed::Since;
 use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
@@ -48,6 +49,9 @@ struct Percentile {
     percentage: f64,
     latency: f64,
 }
+
+/// It keeps the times of so many calls.
+const MOST_CALLS: u64 = 1_000_000;
 
 /// The calls, of which each is counted and forgotten.
 #[derive(Default)]
@@ -97,26 +101,43 @@ fn read(input: &mut dyn BufRead) -> Result<Found, String> {
     let ok = |codes: &BTreeMap<String, u64>| codes.get("OK").copied().unwrap_or(0);
     let failed = document.status_code_distribution.as_ref();
     let failed = failed.map(|codes| document.count.saturating_sub(ok(codes)));
-    let asked = document.options.as_ref().and_then(|options| number(options, "rps"));
+    // Before version 0.70 it is `qps`. A schedule has a rate that changes.
+    let of_options = |key| number(document.options.as_ref()?, key).filter(|rate| 0.0 < *rate);
+    let rate = of_options("rps").or_else(|| of_options("qps"));
+    let schedule = document.options.as_ref().and_then(|options| options.get("load-schedule"));
+    let is_scheduled = schedule.is_some_and(|name| name == "step" || name == "line");
+    let asked = rate.filter(|_| !is_scheduled);
+    let is_open = rate.is_some() || is_scheduled;
     let measured_s = Some(Nanos(document.total).as_secs_f64()).filter(|s| 0.0 < *s);
     let mut limits = vec![of_tool(
         "ghz does not tell a call without an answer from one that was refused: both are failed calls",
     )];
-    if asked.is_some_and(|rate| 0.0 < rate) {
+    if is_open {
         limits.push(of_tool(
             "ghz sends with as many workers as -c says: once all of them wait for answers, it is a closed loop \
              unless it ran with --async",
         ));
+    }
+    if MOST_CALLS < document.count {
+        limits.push(Limit {
+            code: Code::LeftOut,
+            text: format!(
+                "ghz keeps the times of its first {} calls, and counted {}: its percentiles are of the beginning of \
+                 the load",
+                counted(MOST_CALLS),
+                counted(document.count)
+            ),
+        });
+    }
+    let mut statuses = BTreeMap::new();
+    for (code, number) in document.status_code_distribution.iter().flatten() {
+        samples::count(&mut statuses, code, *number);
     }
     let Calls(samples) = document.details;
     let of_calls = samples.facts().ok();
     let facts = match of_calls {
         Some(facts) => facts,
         None => {
-            let mut statuses = BTreeMap::new();
-            for (code, number) in document.status_code_distribution.iter().flatten() {
-                samples::count(&mut statuses, code, *number);
-            }
             let counts_errors = document.options.as_ref().map(|options| {
                 options.get("count-errors").and_then(Value::as_bool).unwrap_or(false)
             });
@@ -133,27 +154,29 @@ fn read(input: &mut dyn BufRead) -> Result<Found, String> {
                 |one: Percentile| percentile(one.percentage, time(one.latency, Unit::Nanoseconds)?);
             let percentiles = document.latency_distribution.into_iter().flatten().filter_map(one);
             let times = Quantiles {
-                count: Some(document.count.saturating_sub(left_out)),
+                count: Some(document.count.saturating_sub(left_out).min(MOST_CALLS)),
                 mean_ns: ns(document.average).filter(|_| left_out == 0),
                 min_ns: ns(document.fastest),
                 max_ns: ns(document.slowest),
                 percentiles: ascending(percentiles.collect()),
             };
-            Facts { statuses, times: Some(Distribution::Quantiles(times)), ..Facts::default() }
+            Facts { times: Some(Distribution::Quantiles(times)), ..Facts::default() }
         }
     };
     let facts = Facts {
         since: Some(Since::Sent),
-        pacing: document.options.is_some().then_some(match asked {
-            Some(rate) if 0.0 < rate => Loop::Open,
-            _ => Loop::Closed,
+        pacing: document.options.is_some().then_some(match is_open {
+            true => Loop::Open,
+            false => Loop::Closed,
         }),
-        asked_per_s: asked.filter(|rate| 0.0 < *rate),
+        asked_per_s: asked,
         measured_s,
         requests: Some(document.count),
         failed: failed.or(facts.failed),
         unanswered: None,
         completed_per_s: Some(document.rps).filter(|rate| 0.0 < *rate && *rate < 1e12),
+        // Its list may be shorter than what it counted.
+        statuses: if statuses.is_empty() { facts.statuses } else { statuses },
         ..facts
     };
     Ok(Found { tool: "ghz".to_owned(), facts, limits, ..Found::default() })

@@ -19,10 +19,10 @@ pub(crate) const LOG: Format = Format {
     what: "HdrHistogram's log, such as benchwright load --hlog FILE (with --unit ns --tag response)",
     asks: &[Question::Unit, Question::Tag],
     is: |head| {
-        let line = head.first_line();
-        line.starts_with("#[") && head.text().contains("istogram log format")
-            || line.starts_with("\"StartTimestamp\"")
-            || is_interval(line)
+        let row = head.first_row();
+        head.first_line().starts_with('#') && head.text().contains("istogram log format")
+            || row.starts_with("\"StartTimestamp\"")
+            || is_interval(row)
     },
     read: log,
 };
@@ -32,7 +32,7 @@ pub(crate) const PERCENTILES: Format = Format {
     what: "HdrHistogram's table of percentiles (with --unit)",
     asks: &[Question::Unit],
     is: |head| {
-        ["Value", "Percentile", "TotalCount"].iter().all(|name| head.first_line().contains(name))
+        ["Value", "Percentile", "TotalCount"].iter().all(|name| head.first_row().contains(name))
     },
     read: table,
 };
@@ -49,8 +49,8 @@ fn is_interval(line: &str) -> bool {
     (4..=5).contains(&cells.len()) && cells.last().is_some_and(|cell| cell.starts_with(ENCODED))
 }
 
-fn unit(asked: &Asked) -> Result<Unit, String> {
-    asked.unit.ok_or_else(|| {
+fn unit(known: Option<Unit>) -> Result<Unit, String> {
+    known.ok_or_else(|| {
         "its values have no unit: say it by --unit (ns as a rule, and in logs of `benchwright load --hlog`; \
          us in wrk2's own histograms; ms)"
             .to_owned()
@@ -58,7 +58,7 @@ fn unit(asked: &Asked) -> Result<Unit, String> {
 }
 
 fn log(input: &mut dyn BufRead, asked: &Asked) -> Result<Found, String> {
-    let unit = unit(asked)?;
+    let unit = unit(asked.unit)?;
     let mut lines = Lines::of(input);
     let mut histogram = Histogram::new();
     let (mut span, mut limits) = (None::<(f64, f64)>, Vec::new());
@@ -98,7 +98,11 @@ fn log(input: &mut dyn BufRead, asked: &Asked) -> Result<Found, String> {
         let (first, last) = span.unwrap_or((begin, begin));
         span = Some((first.min(begin), last.max(begin + length)));
     }
-    let known = || tags.iter().map(|tag| format!("`{tag}`")).collect::<Vec<_>>().join(", ");
+    let named = |tag: &String| match tag.as_str() {
+        "" => "`` (those without a tag)".to_owned(),
+        tag => format!("`{tag}`"),
+    };
+    let known = || tags.iter().map(named).collect::<Vec<_>>().join(", ");
     if asked.tag.is_none() && 1 < tags.len() {
         return Err(format!(
             "it has histograms of several kinds, which do not belong together: name one by --tag, of {}",
@@ -145,22 +149,28 @@ fn add(all: &mut Histogram, other: &Histogram, unit: Unit) {
 }
 
 fn table(input: &mut dyn BufRead, asked: &Asked) -> Result<Found, String> {
-    let unit = unit(asked)?;
     let mut lines = Lines::of(input);
-    let mut times = Quantiles::default();
+    let (mut times, mut longest, mut known) = (Quantiles::default(), None, asked.unit);
     while let Some(line) = lines.next_text()? {
+        let line = line.trim();
         if line.starts_with('#') {
-            let figure = |name| of_footer(&line, name);
-            let as_time = |name| Some(time(figure(name)?, unit)?.0);
+            let figure = |name| of_footer(line, name);
+            let as_time = |name| Some(time(figure(name)?, known?)?.0);
             times.mean_ns = times.mean_ns.or_else(|| as_time("Mean"));
             times.max_ns = times.max_ns.or_else(|| as_time("Max"));
             let count = figure("Total count").and_then(crate::json::whole);
             times.count = count.or(times.count);
             continue;
         }
-        times.percentiles.extend(point_in(&line, unit));
-        if let Some(count) = cells(&line).nth(2).and_then(|cell| cell.parse().ok()) {
-            times.count = Some(count);
+        let Some((value, level, count)) = row(line) else {
+            known = of_header(line, known)?;
+            continue;
+        };
+        times.count = count.or(times.count);
+        let time_ns = time(value, unit(known)?).map(|time| time.0);
+        match level < 1.0 {
+            true => times.percentiles.extend(point_at(level, time_ns)),
+            false => longest = time_ns,
         }
         if MOST_POINTS < times.percentiles.len() {
             return Err(format!(
@@ -172,6 +182,7 @@ fn table(input: &mut dyn BufRead, asked: &Asked) -> Result<Found, String> {
         return Err("it has no line with a value and its percentile".to_owned());
     }
     times.percentiles = ascending(times.percentiles);
+    times.max_ns = times.max_ns.or(longest);
     let facts = Facts {
         requests: times.count,
         times: Some(Distribution::Quantiles(times)),
@@ -185,18 +196,41 @@ const MOST_POINTS: usize = 100_000;
 
 /// Returns the point of a line such as `1.050  0.500000  4990  2.00`, of which the value is in milliseconds.
 pub(crate) fn point(line: &str) -> Option<Percentile> {
-    point_in(line, Unit::Milliseconds)
+    let (value, level, _) = row(line)?;
+    point_at(level, Some(time(value, Unit::Milliseconds)?.0))
 }
 
-fn point_in(line: &str, unit: Unit) -> Option<Percentile> {
-    let mut cells = cells(line);
-    let (value, level): (f64, f64) = (cells.next()?.parse().ok()?, cells.next()?.parse().ok()?);
-    let time_ns = time(value, unit)?.0;
+fn point_at(level: f64, time_ns: Option<u64>) -> Option<Percentile> {
+    let time_ns = time_ns?;
     (0.0 < level && level < 1.0).then_some(Percentile { level, time_ns })
 }
 
-fn cells(line: &str) -> impl Iterator<Item = &str> {
-    line.split([' ', '\t', ',']).filter(|cell| !cell.is_empty())
+/// Returns a value, the share of the values up to it, and their number.
+fn row(line: &str) -> Option<(f64, f64, Option<u64>)> {
+    let mut cells = line.split([' ', '\t', ',']).filter(|cell| !cell.is_empty());
+    let (value, level): (f64, f64) = (cells.next()?.parse().ok()?, cells.next()?.parse().ok()?);
+    let count = cells.next().and_then(|cell| cell.parse().ok());
+    (0.0..=1.0).contains(&level).then_some((value, level, count))
+}
+
+/// Returns the unit of the values below a line: that of a header such as `Value(ms)  Percentile  TotalCount`, which
+/// vegeta writes, or else the one that is known.
+fn of_header(line: &str, known: Option<Unit>) -> Result<Option<Unit>, String> {
+    let stated = line.strip_prefix("Value(").and_then(|rest| rest.split_once(')'));
+    let Some((name, _)) = stated else { return Ok(known) };
+    let unit = match name {
+        "ns" => Unit::Nanoseconds,
+        "us" | "µs" => Unit::Microseconds,
+        "ms" => Unit::Milliseconds,
+        "s" => Unit::Seconds,
+        _ => return Ok(known),
+    };
+    match known {
+        Some(other) if other != unit => {
+            Err(format!("its header says that its values are in {name}: leave out --unit"))
+        }
+        _ => Ok(Some(unit)),
+    }
 }
 
 /// Returns a figure of a line such as `#[Max     =       12.496, Total count    =        20001]`.

@@ -1,5 +1,7 @@
 //! The beginning of a file, by which its format is recognised.
 
+use crate::table::delimiter;
+
 /// As much of a file is looked at.
 pub(crate) const LENGTH: usize = 64 << 10;
 
@@ -32,6 +34,12 @@ impl Head {
         self.text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
     }
 
+    /// Returns the first line that is neither empty nor a comment.
+    pub(crate) fn first_row(&self) -> &str {
+        let rows = self.text.lines().map(str::trim);
+        rows.filter(|line| !line.starts_with('#')).find(|line| !line.is_empty()).unwrap_or_default()
+    }
+
     /// Returns true if the file begins with a JSON object that has all these keys.
     pub(crate) fn has_keys(&self, keys: &[&str]) -> bool {
         keys.iter().all(|key| self.keys.iter().any(|known| known == key))
@@ -41,7 +49,7 @@ impl Head {
     pub(crate) fn has_columns(&self, columns: &[&str]) -> bool {
         let names: Vec<&str> = self
             .first_line()
-            .split([',', ';', '\t'])
+            .split([',', ';', '\t', '|'])
             .map(|name| name.trim().trim_matches('"'))
             .collect();
         columns.iter().all(|column| names.contains(column))
@@ -62,7 +70,7 @@ impl Head {
         } else if bytes.contains(&0) && ["Attack", "Seq", "Latency"].into_iter().all(has) {
             "it is vegeta's binary format: write `vegeta encode FILE | benchwright analyse /dev/stdin`"
         } else if is_binary_of_gatling(bytes) {
-            "it is the binary log that Gatling writes from 3.12 on: turn it into a CSV file with a line for \
+            "it is the binary log that Gatling writes from 3.13 on: turn it into a CSV file with a line for \
              each request, and add --rows requests --column NAME --unit ms"
         } else if self.first_line().starts_with('<') && has("<testResults") {
             "it is JMeter's XML: run JMeter with -Jjmeter.save.saveservice.output_format=csv"
@@ -91,14 +99,38 @@ impl Head {
             "it is ghz's text: run ghz with `--format json`"
         } else if has(&["http_req_duration", "avg=", "http_reqs"]) {
             "it is k6's text: run k6 with `--summary-export=FILE`, or with `--out json=FILE` for each request"
+        } else if first.starts_with("metric_name,timestamp,metric_value") {
+            "it is k6's CSV, which has all metrics in one column: run k6 with `--out json=FILE`"
         } else if has(&["Fortio ", "# target "]) {
             "it is fortio's text: run fortio with `-json FILE`"
         } else if has(&["summary =", "Avg:", "Err:"]) {
             "it is JMeter's text: read the file of its option `-l`"
+        } else if is_nameless_of_jmeter(first) {
+            "it is JMeter's table without the names of its columns: run JMeter with \
+             -Jjmeter.save.saveservice.print_field_names=true, or write the names as a first line: \
+             timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,…"
         } else {
             return None;
         };
         Some(remedy)
+    }
+}
+
+/// Returns true for a row such as `1764000000000,21,home,200,OK,users 1-1,text,true,512`: a moment in milliseconds, a
+/// time and a success.
+fn is_nameless_of_jmeter(line: &str) -> bool {
+    let cells: Vec<&str> = line.split(char::from(delimiter(line))).map(str::trim).collect();
+    let is_number = |cell: &str| cell.bytes().all(|byte| byte.is_ascii_digit());
+    let is_success = |cell: &&str| matches!(*cell, "true" | "false");
+    match cells[..] {
+        [at, elapsed, ref rest @ ..] => {
+            at.len() == 13
+                && is_number(at)
+                && (1..10).contains(&elapsed.len())
+                && is_number(elapsed)
+                && rest.iter().any(is_success)
+        }
+        _ => false,
     }
 }
 

@@ -8,7 +8,8 @@ use measure::quantity::counted;
 use results::foreign::{Code, Distribution, Limit, Loop};
 use results::printed::{Percentile, Printed, Since};
 
-use crate::printed::{Figures, ascending, closed_loop, no_times, percentile};
+use crate::json::whole;
+use crate::printed::{Figures, ascending, closed_loop, no_times, percentile, several};
 use crate::samples::{Ended, Samples, cut_off, label_of, of_tool};
 use crate::table::Table;
 use crate::{Format, Found, Unit, time};
@@ -38,8 +39,10 @@ pub(crate) const CSV: Format = Format {
 
 /// Its times have four decimals of a second.
 const STEP: Nanos = Nanos::from_micros(100);
-/// It keeps the times of so many answers.
+/// It keeps the times and the statuses of so many answers.
 const MOST_TIMES: u64 = 1_000_000;
+/// The share by which a number of requests from its rate may differ from a count: both its figures are rounded.
+const ROUNDED: f64 = 1e-3;
 
 pub fn read(text: &str) -> Result<Figures, String> {
     let length = seconds(text, "Total:").ok_or("it printed no `Total: … secs`")?;
@@ -47,18 +50,25 @@ pub fn read(text: &str) -> Result<Figures, String> {
     let statuses = statuses.collect::<Result<BTreeMap<String, u64>, String>>()?;
     let errors = counts(text, "Error distribution:").filter_map(Result::ok);
     let errors = errors.filter_map(|(n, _)| n.parse::<u64>().ok()).fold(0, u64::saturating_add);
-    let answered = statuses.values().copied().fold(0, u64::saturating_add);
+    let kept = statuses.values().copied().fold(0, u64::saturating_add);
+    let answered = if kept < MOST_TIMES { kept } else { answered(text, length, kept, errors) };
     if answered == 0 && errors == 0 {
         return Err("it printed no answer and no error".to_owned());
     }
     let is_refused = |status: &str| status.parse::<u32>().is_ok_and(|status| 400 <= status);
     let refused = statuses.iter().filter(|(status, _)| is_refused(status)).map(|(_, n)| *n);
     let refused = refused.fold(0, u64::saturating_add);
-    let times = Printed {
-        mean_ns: seconds(text, "Average:").map(|time| time.0),
-        max_ns: seconds(text, "Slowest:").map(|time| time.0),
-        percentiles: percentiles(text),
-        ..no_times(Since::Sent, answered)
+    // Beyond that number it divides the sum of all times by the number of those that it keeps.
+    let mean = seconds(text, "Average:").filter(|_| answered <= MOST_TIMES);
+    let times = match answered {
+        // All of them are printed as zero.
+        0 => no_times(Since::Sent, 0),
+        _ => Printed {
+            mean_ns: mean.map(|time| time.0),
+            max_ns: seconds(text, "Slowest:").map(|time| time.0),
+            percentiles: percentiles(text),
+            ..no_times(Since::Sent, answered)
+        },
     };
     Ok(Figures {
         answered,
@@ -70,9 +80,29 @@ pub fn read(text: &str) -> Result<Figures, String> {
         per_s: None,
         connections: None,
         times: Some(times),
-        findings: Vec::new(),
+        findings: (MOST_TIMES < answered).then(|| beginning(answered)).into_iter().collect(),
         warnings: vec![closed_loop("hey")],
     })
+}
+
+/// Returns the answers of a run with more than hey keeps the statuses of: its rate counts all, and the errors.
+fn answered(text: &str, length: Nanos, kept: u64, errors: u64) -> u64 {
+    let line = text.lines().find_map(|line| line.trim().strip_prefix("Requests/sec:"));
+    let rate: Option<f64> = line.and_then(|rate| rate.trim().parse().ok());
+    let by_rate = rate.and_then(|rate| whole(rate * length.as_secs_f64())).unwrap_or(0);
+    let counted = kept.saturating_add(errors);
+    let is_more = counted as f64 * (1.0 + ROUNDED) < by_rate as f64;
+    if is_more { by_rate.saturating_sub(errors) } else { kept }
+}
+
+/// The limit of a run with more answers than hey keeps.
+fn beginning(answered: u64) -> String {
+    format!(
+        "hey keeps the times of its first {} answers, and counted about {}: its percentiles and its statuses are of \
+         the beginning of the load",
+        counted(MOST_TIMES),
+        counted(answered)
+    )
 }
 
 /// Returns the time of a line such as `Slowest: 0.1857 secs`.
@@ -115,7 +145,13 @@ fn percentiles(text: &str) -> Vec<Percentile> {
 }
 
 fn summary(input: &mut dyn BufRead) -> Result<Found, String> {
-    let figures = read(&crate::text(input)?)?;
+    let text = crate::text(input)?;
+    // A script of several runs appends to one file.
+    let runs = text.lines().filter(|line| line.trim() == "Summary:").count();
+    if 1 < runs {
+        return Err(several("hey", runs));
+    }
+    let figures = read(&text)?;
     let mut facts = figures.facts();
     (facts.pacing, facts.step_ns) = (Some(Loop::Closed), Some(STEP.0));
     let mut limits = Vec::new();
@@ -123,15 +159,7 @@ fn summary(input: &mut dyn BufRead) -> Result<Found, String> {
         if let Some(Distribution::Quantiles(quantiles)) = &mut facts.times {
             quantiles.count = Some(MOST_TIMES);
         }
-        limits.push(Limit {
-            code: Code::LeftOut,
-            text: format!(
-                "hey keeps the times of its first {} answers, and counted {}: its percentiles are of the \
-                 beginning of the load",
-                counted(MOST_TIMES),
-                counted(figures.answered)
-            ),
-        });
+        limits.push(Limit { code: Code::LeftOut, text: beginning(figures.answered) });
     }
     Ok(Found { tool: "hey".to_owned(), facts, limits, ..Found::default() })
 }
@@ -180,6 +208,8 @@ fn answers(input: &mut dyn BufRead) -> Result<Found, String> {
         }
     }
     let mut facts = samples.facts()?;
+    // Older versions write no status.
+    facts.failed = facts.failed.filter(|_| status.is_some());
     (facts.since, facts.pacing) = (Some(Since::Sent), Some(Loop::Closed));
     (facts.step_ns, facts.unanswered) = (Some(STEP.0), None);
     Ok(Found { tool: "hey".to_owned(), facts, limits, ..Found::default() })

@@ -55,9 +55,12 @@ fn summary(input: &mut dyn BufRead) -> Result<Found, String> {
         refuse_negative(name, metric)?;
     }
     let metric = |name: &str| values(&document, name);
-    let duration = DURATIONS.iter().find_map(|name| metric(name));
-    let duration = duration.ok_or("it has no metric http_req_duration or grpc_req_duration")?;
     let requests = metric("http_reqs");
+    // A threshold makes k6 print a metric without a sample, with zeros.
+    let is_measured =
+        |map: &&Map<String, Value>| requests.is_some() || number(map, "max") != Some(0.0);
+    let duration = DURATIONS.iter().find_map(|name| metric(name).filter(is_measured));
+    let duration = duration.ok_or("it has no times of http_req_duration or grpc_req_duration")?;
     let count_of = |map: Option<&Map<String, Value>>, key| map.and_then(|map| count(map, key));
     let dropped = count_of(metric("dropped_iterations"), "count").filter(|count| 0 < *count);
     let sent = count_of(requests, "count").or(count(duration, "count"));

@@ -94,6 +94,11 @@ pub fn closed_loop(tool: &str) -> String {
     )
 }
 
+/// The refusal of a file with the texts of several runs, whose figures do not belong together.
+pub(crate) fn several(tool: &str, runs: usize) -> String {
+    format!("it has the texts of {runs} runs of {tool}: write each of them into a file of its own")
+}
+
 /// Returns printed times without any figure.
 pub fn no_times(since: Since, count: u64) -> Printed {
     Printed {

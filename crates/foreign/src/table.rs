@@ -114,6 +114,6 @@ fn text(cell: &[u8]) -> String {
 pub(crate) fn delimiter(line: &str) -> u8 {
     let of = |byte: &u8| line.bytes().filter(|other| other == byte).count();
     // The first of the most frequent ones.
-    let best = [b',', b';', b'\t'].into_iter().rev().max_by_key(of);
+    let best = [b',', b';', b'\t', b'|'].into_iter().rev().max_by_key(of);
     best.unwrap_or(b',')
 }

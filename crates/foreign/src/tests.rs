@@ -17,6 +17,7 @@ use super::*;
 mod failing;
 mod formats;
 mod labels;
+mod shapes;
 
 /// Returns a line of k6's `--out json` with these tags.
 fn k6_point(metric: &str, value: u32, tags: &str) -> String {
@@ -196,7 +197,7 @@ fn what_is_not_recognised_is_refused_with_what_is() {
 #[test]
 fn known_files_that_cannot_be_read_are_refused_with_the_remedy() {
     let gob = b"\x0f\xff\x81\x03\x01\x01\x06Result\x01\xff\x82\0\x01\x01\x06Attack\x01\x0c\0\x01\x03Seq\x01\x06\0\x01\x07Latency";
-    let gatling = b"\0\0\0\0\x063.12.0\0\0\0\0\x05basic";
+    let gatling = b"\0\0\0\0\x063.13.0\0\0\0\0\x05basic";
     let files: [&[u8]; 9] = [
         gob,
         gatling,
@@ -211,7 +212,7 @@ fn known_files_that_cannot_be_read_are_refused_with_the_remedy() {
     let errors: String = files.map(|file| shown(&read_bytes(file, &Asked::default()))).concat();
     expect![[r#"
         error: it is vegeta's binary format: write `vegeta encode FILE | benchwright analyse /dev/stdin`
-        error: it is the binary log that Gatling writes from 3.12 on: turn it into a CSV file with a line for each request, and add --rows requests --column NAME --unit ms
+        error: it is the binary log that Gatling writes from 3.13 on: turn it into a CSV file with a line for each request, and add --rows requests --column NAME --unit ms
         error: it is empty
         error: it is empty
         error: it is compressed: write `gunzip -c FILE | benchwright analyse /dev/stdin`

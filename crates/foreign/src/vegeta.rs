@@ -14,7 +14,7 @@ use results::printed::Since;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::json::{percentiles, quantiles, wrong};
+use crate::json::{number, percentiles, quantiles, wrong};
 use crate::judge::contradiction;
 use crate::samples::{self, Ended, Samples, cut_off, of_tool};
 use crate::table::Table;
@@ -40,21 +40,24 @@ pub(crate) const REPORT: Format = Format {
     name: "vegeta",
     what: "vegeta report -type=json",
     asks: &[],
-    is: |head| head.has_keys(&["latencies", "throughput", "status_codes"]),
+    is: |head| head.has_keys(&["latencies", "bytes_in", "status_codes"]),
     read: |input, _| report(input),
 };
 
-/// Its columns have no names: the time of sending, the status, the latency, the bytes out and in, …
+/// Its columns have no names: the time of sending, the status, the latency, the bytes out and in, the error, and in
+/// newer versions more.
 fn is_csv(line: &str) -> bool {
     let cells: Vec<&str> = line.split(',').collect();
     let is_number = |cell: &&str| cell.parse::<u64>().is_ok();
     let is_moment = |cell: &str| (16..20).contains(&cell.len());
-    7 <= cells.len()
+    COLUMNS <= cells.len()
         && cells[..5].iter().all(is_number)
         && is_moment(cells[0])
         && cells[1].len() < 4
 }
 
+/// The least columns of a CSV file: those of version 6.
+const COLUMNS: usize = 6;
 /// The column of the method in a CSV file, before that of the URL.
 const METHOD: usize = 9;
 
@@ -145,7 +148,7 @@ fn table(input: &mut dyn BufRead) -> Result<Found, String> {
         };
         let latency = whole(2).and_then(|ns| time(ns as f64, Unit::Nanoseconds));
         let (Some(begin), Some(code), Some(latency)) =
-            (whole(0), whole(1), latency.filter(|_| 7 <= table.width()))
+            (whole(0), whole(1), latency.filter(|_| COLUMNS <= table.width()))
         else {
             if table.next()? {
                 return Err(format!("line {line} is not one of vegeta's CSV files"));
@@ -181,8 +184,9 @@ struct Report {
     #[serde(default)]
     wait: u64,
     requests: u64,
-    /// The rate of the successes.
-    throughput: f64,
+    /// The rate of the successes; older versions do not print it.
+    #[serde(default)]
+    throughput: Option<f64>,
     #[serde(default)]
     status_codes: BTreeMap<String, u64>,
 }
@@ -191,6 +195,12 @@ fn report(input: &mut dyn BufRead) -> Result<Found, String> {
     let report: Report =
         serde_json::from_slice(&document(input)?).map_err(|error| wrong(&error))?;
     let named = quantiles(&report.latencies, ["mean", "min", "max"], Unit::Nanoseconds);
+    let total = number(&report.latencies, "total").unwrap_or(0.0);
+    if named.mean_ns == Some(0) && report.requests.max(1) as f64 <= total {
+        return Err("its percentiles were not computed: the program that wrote it has to call Close() of vegeta's \
+                    Metrics before"
+            .to_owned());
+    }
     let level = |name: &str| name.strip_suffix("th")?.parse().ok();
     let percentiles = percentiles(&report.latencies, Unit::Nanoseconds, level);
     let times = Quantiles { count: Some(report.requests), percentiles, ..named };
@@ -221,14 +231,14 @@ fn report(input: &mut dyn BufRead) -> Result<Found, String> {
         times: Some(Distribution::Quantiles(times)),
         ..Facts::default()
     };
-    let rate = of_tool(format!(
-        "vegeta's own throughput, {}/s, counts the successes alone",
-        measure::quantity::grouped(report.throughput.clamp(0.0, 1e15))
-    ));
+    let rate = report.throughput.map(|rate| {
+        let rate = measure::quantity::grouped(rate.clamp(0.0, 1e15));
+        of_tool(format!("vegeta's own throughput, {rate}/s, counts the successes alone"))
+    });
     let estimated =
         of_tool("vegeta's report estimates percentiles (t-digest); its results have each time");
     // More of them than requests are noticed in every format.
     let lacking = (results < report.requests)
         .then(|| contradiction(report.requests, "results by status", results));
-    found(facts, lacking.into_iter().chain([rate, estimated]).collect())
+    found(facts, lacking.into_iter().chain(rate).chain([estimated]).collect())
 }

@@ -9,7 +9,7 @@ use results::foreign::{Code, Distribution, Limit, Loop};
 use results::printed::{Percentile, Printed, Since};
 
 use crate::head::Head;
-use crate::printed::{Figures, ascending, no_times, percentile, time};
+use crate::printed::{Figures, ascending, no_times, percentile, several, time};
 use crate::samples::of_tool;
 use crate::{Format, Found};
 
@@ -70,8 +70,13 @@ pub fn open(text: &str) -> Result<Figures, String> {
             counted(figures.answered)
         )
     });
-    // They stand for all.
-    let times = times(text, Since::Intended, figures.answered);
+    let since = if is_of_deathstar(text) { Since::Sent } else { Since::Intended };
+    let times = match recorded {
+        // All answers were those of its calibration.
+        0 => no_times(since, figures.answered),
+        // They stand for all.
+        _ => times(text, since, figures.answered),
+    };
     Ok(Figures {
         times: Some(times),
         findings: late.into_iter().collect(),
@@ -82,10 +87,7 @@ pub fn open(text: &str) -> Result<Figures, String> {
 
 /// Reads what both print alike.
 fn common(text: &str) -> Result<Figures, String> {
-    let line = text.lines().find_map(|line| line.trim().split_once(" requests in "));
-    let (requests, rest) = line.ok_or("it printed no line `… requests in …`")?;
-    let answered: u64 =
-        requests.trim().parse().map_err(|_| format!("`{requests}` is not a number of requests"))?;
+    let (answered, rest) = runs(text).next().ok_or("it printed no line `… requests in …`")?;
     let printed = rest.split(',').next().and_then(|length| time(length.trim()));
     let per_s = after(text, "Requests/sec:").and_then(|rate| rate.parse::<f64>().ok());
     let per_s = per_s.filter(|rate| 0.0 < *rate && rate.is_finite());
@@ -116,6 +118,22 @@ fn common(text: &str) -> Result<Figures, String> {
         findings: Vec::new(),
         warnings: Vec::new(),
     })
+}
+
+/// Returns the requests of each run, and the rest of its line: `281337 requests in 10.00s, 42.10MB read`. A script may
+/// print similar lines without a number.
+fn runs(text: &str) -> impl Iterator<Item = (u64, &str)> {
+    text.lines().filter_map(|line| {
+        let (requests, rest) = line.trim().split_once(" requests in ")?;
+        Some((requests.parse().ok()?, rest))
+    })
+}
+
+/// Returns true if the table of threads has the p99 in the place of the maximum. So does the wrk2 of DeathStarBench,
+/// whose times count from sending, while those of wrk2 itself count from the intended start.
+fn is_of_deathstar(text: &str) -> bool {
+    let header = text.lines().find(|line| line.trim().starts_with("Thread Stats"));
+    header.is_some_and(|line| line.split_ascii_whitespace().any(|name| name == "99%"))
 }
 
 /// Returns the connections of `10 threads and 150 connections`: each thread opens as many as the others.
@@ -154,30 +172,36 @@ fn times(text: &str, since: Since, count: u64) -> Printed {
     let row = text.lines().find_map(|line| line.trim().strip_prefix("Latency "));
     let mut cells = row.unwrap_or_default().split_ascii_whitespace().map(time);
     let mean = cells.next().flatten();
-    let max = cells.nth(1).flatten();
+    let (longest, percentiles): (Vec<Percentile>, Vec<Percentile>) =
+        distribution(text).into_iter().partition(|one| 1.0 <= one.level);
+    let max = match is_of_deathstar(text) {
+        true => longest.first().map(|one| one.time_ns),
+        false => cells.nth(1).flatten().map(|time| time.0),
+    };
     Printed {
         mean_ns: mean.map(|time| time.0),
-        max_ns: max.map(|time| time.0),
-        percentiles: percentiles(text),
+        max_ns: max,
+        percentiles: ascending(percentiles),
         ..no_times(since, count)
     }
 }
 
-/// Returns the percentiles of the first block `Latency Distribution`: wrk2's second one, of times
+/// Returns the lines of the first block `Latency Distribution`, with that of 100 %: wrk2's second one, of times
 /// from sending, is not of our definition.
-fn percentiles(text: &str) -> Vec<Percentile> {
+fn distribution(text: &str) -> Vec<Percentile> {
     let lines = text.lines().skip_while(|line| !line.trim().starts_with("Latency Distribution"));
+    let lines = lines.skip(1).filter(|line| !line.trim().is_empty());
     let line_of = |line: &str| {
-        let (percent, time_of) = line.trim().split_once('%')?;
-        Some(percentile(percent.parse().ok()?, time(time_of.trim())?))
+        let (percent, rest) = line.trim().split_once('%')?;
+        let time_of = rest.split_ascii_whitespace().next()?;
+        Some(percentile(percent.parse().ok()?, time(time_of)?))
     };
-    let all: Vec<Percentile> = lines.skip(1).map_while(line_of).collect();
-    ascending(all.into_iter().filter(|one| one.level < 1.0).collect())
+    lines.map_while(line_of).collect()
 }
 
 /// Returns the number of latencies of wrk2's histogram: `#[Max     = 12.496, Total count = 20001]`.
 fn recorded(text: &str) -> Option<u64> {
-    let line = text.lines().find(|line| line.starts_with("#[Max"))?;
+    let line = text.lines().find(|line| line.trim().trim_start_matches('#').starts_with("[Max"))?;
     let (_, count) = line.split_once("Total count")?;
     count.trim_matches(|c: char| !c.is_ascii_digit()).parse().ok()
 }
@@ -207,6 +231,12 @@ fn is_of_wrk2(head: &Head) -> bool {
 
 fn read(input: &mut dyn BufRead, pacing: Loop) -> Result<Found, String> {
     let text = crate::text(input)?;
+    let tool = if pacing == Loop::Open { "wrk2" } else { "wrk" };
+    // A script of several runs appends to one file, and the wrk2 of DeathStarBench prints each URL.
+    let runs = runs(&text).count();
+    if 1 < runs {
+        return Err(several(tool, runs));
+    }
     let figures = match pacing {
         Loop::Closed => closed(&text, &[]),
         Loop::Open => open(&text),
@@ -239,13 +269,18 @@ fn read(input: &mut dyn BufRead, pacing: Loop) -> Result<Found, String> {
     }) {
         limits.push(of_tool("it has no percentiles: run it with --latency"));
     }
-    let tool = if pacing == Loop::Open { "wrk2" } else { "wrk" };
+    if pacing == Loop::Open && is_of_deathstar(&text) {
+        limits.push(of_tool(
+            "it is the wrk2 of DeathStarBench, whose times count from sending, not from the intended start",
+        ));
+    }
     Ok(Found { tool: tool.to_owned(), facts, limits, ..Found::default() })
 }
 
 /// Returns the points of the first detailed spectrum, in which times are in milliseconds.
 fn spectrum(text: &str) -> Vec<Percentile> {
     let lines = text.lines().skip_while(|line| !line.contains("Detailed Percentile spectrum"));
-    let lines = lines.skip(1).take_while(|line| !line.starts_with('#'));
+    let is_row = |line: &&str| !line.trim().starts_with(['#', '[', '-']);
+    let lines = lines.skip(1).take_while(is_row);
     lines.filter_map(crate::hdr::point).collect()
 }

@@ -223,7 +223,7 @@ fn a_binary_file_that_ends_in_its_version_is_refused() {
         let refused = read_bytes(bytes, &Asked::default()).unwrap_err();
         assert_eq!(refused, "it is binary; take the tool's JSON, CSV or text");
     }
-    let gatling = [&[0, 0, 0, 0, 6][..], b"3.12.0"].concat();
+    let gatling = [&[0, 0, 0, 0, 6][..], b"3.13.0"].concat();
     assert!(read_bytes(&gatling, &Asked::default()).unwrap_err().contains("Gatling writes"));
 }
 

@@ -296,6 +296,9 @@ impl fmt::Display for Live<'_> {
         if let Some(completed) = tick.completed_per_s {
             write!(f, " · {}/s completed", grouped(completed))?;
         }
+        if let Some(operations) = tick.operations_per_s {
+            write!(f, " · {} operations/s", grouped(operations))?;
+        }
         if let Some(p99) = tick.last.p99_ns {
             write!(f, " · p99 {}", Nanos(p99))?;
         }
@@ -365,6 +368,9 @@ impl Line<'_> {
             // The load is the rate of each target; this is the sum over all targets.
             let completed = grouped(observed.completed_per_s);
             write!(f, "  {completed} of {} completed", requests(observed.offered_per_s))?;
+        }
+        if let Some(operations) = observed.operations_per_s {
+            write!(f, "  {} operations/s", grouped(operations))?;
         }
         if 0 < observed.failures && !observed.is_failing() {
             write!(f, "  {} failed", counted(observed.failures))?;

@@ -81,6 +81,20 @@ fn operations_are_columns_of_runs_that_have_them() {
 }
 
 #[test]
+fn operations_by_the_second_are_beside_the_requests_of_a_trial_that_has_them() {
+    let page = heat::changed(|load| {
+        let each = load.series.iter_mut();
+        each.for_each(|interval| interval.operations = Some(1_000 * interval.completed));
+    });
+    let seconds = levels::figure(&page, "seconds-maximum");
+    for text in ["operations per second", "</svg>operations</span></li>", ">operations /s<"] {
+        assert!(seconds.contains(text), "{text}");
+    }
+    let page = heat::changed(|_| {});
+    assert!(!levels::figure(&page, "seconds-maximum").contains("operations"));
+}
+
+#[test]
 fn every_number_of_every_trial_is_in_the_page() {
     let fixture = Fixture::sweep();
     let words = words(&page(&fixture));

@@ -31,7 +31,7 @@ const USUAL: (u16, u16) = (80, 24);
 const SMALL: (u16, u16) = (40, 10);
 
 /// Every state with the size in which it is tested.
-const SCENES: [(&str, (u16, u16)); 16] = [
+const SCENES: [(&str, (u16, u16)); 17] = [
     ("deploy", USUAL),
     ("opening", USUAL),
     ("warm-up", USUAL),
@@ -48,6 +48,7 @@ const SCENES: [(&str, (u16, u16)); 16] = [
     ("load", USUAL),
     ("labels", USUAL),
     ("labels of a load", USUAL),
+    ("operations", USUAL),
 ];
 
 fn at(seconds: u64) -> Instant {
@@ -101,6 +102,14 @@ fn tick(phase: Phase, elapsed_s: f64) -> Tick {
         errors: BTreeMap::from([("timeout".to_owned(), 1), ("reset".to_owned(), 1)]),
         labels: Vec::new(),
     }
+}
+
+/// Returns an interval of requests that carry a hundred operations each; in the last one none is answered.
+fn of_batches(elapsed_s: f64) -> Tick {
+    let tick = tick(Phase::Measurement, elapsed_s);
+    let operations_per_s =
+        tick.completed_per_s.map(|rate| 100.0 * rate).filter(|_| elapsed_s < 7.0);
+    Tick { operations_per_s, ..tick }
 }
 
 fn entry(number: u32, strand: Option<u32>, asked: f64, status: Status) -> Entry {
@@ -167,6 +176,15 @@ fn after_four_trials(wishes: Arc<Wishes>) -> Experiment {
     view
 }
 
+/// Returns the view of a load after seven seconds.
+fn single(tick: impl Fn(f64) -> Tick) -> Single {
+    let (common, headline) = (Common::new(true), "http://127.0.0.1:8080/".to_owned());
+    let times = (Nanos::from_secs(10), Nanos::SECOND);
+    let mut single = Single::new(common, headline, vec![1], times, at(30));
+    (1..=7).for_each(|second| single.add(tick(f64::from(second))));
+    single
+}
+
 /// Draws one of the states.
 fn draw(scene: &str, frame: &mut Frame<'_>) {
     let wishes = Arc::new(Wishes::default());
@@ -231,20 +249,14 @@ fn draw(scene: &str, frame: &mut Frame<'_>) {
         }
         "help" => assert!(view.common().key('?')),
         "load" => {
-            let (common, headline) = (Common::new(true), "http://127.0.0.1:8080/".to_owned());
-            let times = (Nanos::from_secs(10), Nanos::SECOND);
-            let mut single = Single::new(common, headline, vec![1], times, at(30));
-            (1..=7).for_each(|second| single.add(tick(Phase::Measurement, f64::from(second))));
+            let mut single = single(|second| tick(Phase::Measurement, second));
             assert!(single.common().key('l'));
             return single.draw(frame, at(42));
         }
         "labels of a load" => {
-            let (common, headline) = (Common::new(true), "http://127.0.0.1:8080/".to_owned());
-            let times = (Nanos::from_secs(10), Nanos::SECOND);
-            let mut single = Single::new(common, headline, vec![1], times, at(30));
-            (1..=7).for_each(|second| single.add(by_label(f64::from(second))));
-            return single.draw(frame, at(42));
+            return single(by_label).draw(frame, at(42));
         }
+        "operations" => return single(of_batches).draw(frame, at(42)),
         unknown => panic!("there is no scene {unknown}"),
     }
     view.draw(frame, at(42));
@@ -723,6 +735,20 @@ fn a_single_load_is_the_live_half() {
              w last 60 s  l linear  q quit  ? help
         "#]],
     );
+}
+
+/// The highest bar is that of the 420,000/s in the sixth of seven intervals.
+#[test]
+fn operations_have_a_rate_and_a_chart_where_a_request_carries_several() {
+    let picture = picture("operations", USUAL);
+    let rates: Vec<&str> = picture.lines().filter(|line| line.contains("/s")).collect();
+    for (line, begin) in [
+        (1, "│offered    4,105/s      ▇▇▇▇▇▇▇ "),
+        (2, "│completed  4,400/s      ▅▆▆▆▇▇█ "),
+        (3, "│operations 0/s          ▆▆▆▇▇█  "),
+    ] {
+        assert!(rates[line].starts_with(begin), "{begin}\n{picture}");
+    }
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The figures of one load while it is made: offered against completed, response times, lateness and
-//! errors.
+//! The figures of one load while it is made: offered against completed, the operations that requests
+//! carry, response times, lateness and errors.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -46,8 +46,12 @@ pub struct Figures {
 struct Sample {
     offered: Option<f64>,
     completed: Option<f64>,
+    operations: Option<f64>,
     p99: Option<f64>,
 }
+
+/// The value of a chart in an interval; absent if the interval has none.
+type Of = fn(&Sample) -> Option<f64>;
 
 impl Figures {
     pub fn new(measure: Nanos, interval: Nanos) -> Figures {
@@ -65,6 +69,7 @@ impl Figures {
         self.samples.push_back(Sample {
             offered: tick.offered_per_s.or(tick.asked_per_s),
             completed: tick.completed_per_s,
+            operations: tick.operations_per_s,
             p99: tick.last.p99_ns.map(|ns| ns as f64),
         });
         let kept = self.intervals(SPANS[SPANS.len() - 1]);
@@ -96,16 +101,21 @@ impl Figures {
 
         let rate =
             |rate: Option<f64>| rate.map_or("–".to_owned(), |r| format!("{}/s", grouped(r)));
-        let highest = samples.iter().flat_map(|s| [s.offered, s.completed]).flatten();
-        let top = highest.chain(tick.asked_per_s).fold(0.0, f64::max);
+        let requests = highest(&samples, |s| s.offered)
+            .max(highest(&samples, |s| s.completed))
+            .max(tick.asked_per_s.unwrap_or_default());
+        // The tick of an interval in which none was answered has no rate of operations.
+        let operations = highest(&samples, |s| s.operations);
+        let operations_now = (0.0 < operations).then(|| tick.operations_per_s.unwrap_or_default());
         if let Some(asked) = tick.asked_per_s
             && let Some(row) = rows.pop_front()
         {
             frame.render_widget(named("asked", &rate(Some(asked))), row);
         }
-        for (name, now, of) in [
-            ("offered", tick.offered_per_s, (|s: &Sample| s.offered) as fn(&Sample) -> Option<f64>),
-            ("completed", tick.completed_per_s, |s: &Sample| s.completed),
+        for (name, now, top, of) in [
+            ("offered", tick.offered_per_s, requests, (|s: &Sample| s.offered) as Of),
+            ("completed", tick.completed_per_s, requests, |s: &Sample| s.completed),
+            ("operations", operations_now, operations, |s: &Sample| s.operations),
         ] {
             if now.is_none() {
                 continue;
@@ -235,6 +245,11 @@ impl Figures {
         span.0.div_ceil(self.interval.0.max(1)).min(SPANS[SPANS.len() - 1].0 / Nanos::SECOND.0)
             as usize
     }
+}
+
+/// Returns the highest value of a chart, or 0 without any.
+fn highest(samples: &[Sample], of: Of) -> f64 {
+    samples.iter().filter_map(of).fold(0.0, f64::max)
 }
 
 fn named(name: &str, value: &str) -> Line<'static> {

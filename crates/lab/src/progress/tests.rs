@@ -113,6 +113,7 @@ fn a_finished_trial_is_one_line() {
     let delivery =
         Delivery { p50_ns: Some(90_000), p99_ns: Some(2_200_000), lost: 3, ..Delivery::default() };
     let delivered = Observed { delivery: Some(delivery), ..observed() };
+    let of_batches = Observed { operations_per_s: Some(389_900.0), ..observed() };
     let lines = [
         entry(Status::Valid, Some(observed()), &[]),
         entry(Status::Valid, Some(delivered), &[]),
@@ -126,6 +127,7 @@ fn a_finished_trial_is_one_line() {
         entry(Status::Aborted, None, &["hotel was killed by SIGKILL in mid-trial"]),
         Entry { asked_per_target_per_s: None, ..entry(Status::Valid, Some(observed()), &[]) },
         entry(Status::Valid, Some(of_sessions), &[]),
+        entry(Status::Valid, Some(of_batches), &[]),
     ];
     let ended = lines.iter().map(|entry| {
         let await_calm = (entry.status == Status::Invalid).then_some(Nanos::from_secs(60));
@@ -166,6 +168,7 @@ fn a_finished_trial_is_one_line() {
          11   3,910/s   aborted     hotel was killed by SIGKILL in mid-trial → repeated
          11    closed   ok          p50 1.10 ms  p99 4.90 ms   3,899/s completed  cpu 0.61
          11 3,910 sessions/s   saturated   p50 212 ms   p99 901 ms    3,702 of 3,905 requests/s completed  limited by: hotel (CPU limit)
+         11   3,910/s   ok          p50 1.10 ms  p99 4.90 ms   389,900 operations/s  cpu 0.61
     "#]].assert_eq(&text);
 }
 
@@ -189,10 +192,14 @@ fn live_figures_are_one_line() {
         failed: 2,
         ..Tick::default()
     };
+    let of_batches = Tick { operations_per_s: Some(369_000.0), ..tick.clone() };
     let event = Event::Tick { trial: &trial, tick };
     expect![" 13 measuring 3 s · 2 failed · 4,105/s asked · 3,690/s completed · p99 1.40 s"]
         .assert_eq(&event.to_string());
     assert!(!event.is_lasting());
+    let event = Event::Tick { trial: &trial, tick: of_batches };
+    expect![" 13 measuring 3 s · 2 failed · 4,105/s asked · 3,690/s completed · 369,000 operations/s · p99 1.40 s"]
+        .assert_eq(&event.to_string());
 }
 
 #[test]

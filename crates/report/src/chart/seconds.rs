@@ -1,5 +1,6 @@
-//! A trial second by second: rates, response times, the services' CPU and queued requests, the
-//! disturbance of the machine, and the generator's own punctuality.
+//! A trial second by second: rates of requests and of the operations that they carry, response times,
+//! the services' CPU and queued requests, the disturbance of the machine, and the generator's own
+//! punctuality.
 
 use measure::quantity::grouped;
 use results::Components;
@@ -126,6 +127,7 @@ fn figure(run: &Run, id: &str, role: &str, trial: &Trial) -> Option<Figure> {
     let panel = |series, label, kind, lines| panel(load, &bands, series, label, kind, lines);
     let panels = vec![
         panel(0, "per second", Kind::Rate, rates()),
+        panel(32, "operations per second", Kind::Rate, operations()),
         panel(4, "response time", Kind::Time, times()),
         panel(8, "CPUs used", Kind::Number, services.lines(|service| &service.cpu)),
         panel(16, "requests queued", Kind::Number, services.lines(|service| &service.held)),
@@ -181,6 +183,7 @@ pub(crate) fn of_load(load: &Load) -> Option<Figure> {
     let panel = |series, label, kind, lines| panel(load, &[], series, label, kind, lines);
     let panels = vec![
         panel(0, "per second", Kind::Rate, rates()),
+        panel(32, "operations per second", Kind::Rate, operations()),
         panel(4, "response time", Kind::Time, times()),
         panel(8, "waiting in the generator", Kind::Number, waiting()),
         panel(16, "share of a shard’s time", Kind::Number, shares()),
@@ -276,14 +279,20 @@ fn middle(interval: &Interval) -> f64 {
 }
 
 fn rates() -> Vec<Line> {
-    let per_s = |of: fn(&Interval) -> u64| {
-        move |i: &Interval| (0.0 < i.length_s).then(|| of(i) as f64 / i.length_s)
-    };
     vec![
-        line("offered", per_s(|i| i.offered)),
-        line("completed", per_s(|i| i.completed)),
-        line("failed", per_s(|i| i.failed)),
+        line("offered", |i| per_s(i, i.offered)),
+        line("completed", |i| per_s(i, i.completed)),
+        line("failed", |i| per_s(i, i.failed)),
     ]
+}
+
+/// The operations of the completed requests. They have a panel of their own: a request may carry thousands.
+fn operations() -> Vec<Line> {
+    vec![line("operations", |i| per_s(i, i.operations?))]
+}
+
+fn per_s(interval: &Interval, count: u64) -> Option<f64> {
+    (0.0 < interval.length_s).then(|| count as f64 / interval.length_s)
 }
 
 fn times() -> Vec<Line> {
@@ -394,12 +403,12 @@ impl Shares {
             line("throttled", move |i| worst(throttled(i), i.throttled)),
         ]
     }
+}
 
-    /// The lines with at least one value in a load.
-    fn measured(&self, load: &Load) -> Vec<Line> {
-        let has = |line: &Line| load.series.iter().any(|interval| (line.of)(interval).is_some());
-        self.lines().into_iter().filter(has).collect()
-    }
+/// The lines with at least one value in a load.
+fn measured(load: &Load, lines: impl IntoIterator<Item = Line>) -> Vec<Line> {
+    let has = |line: &Line| load.series.iter().any(|interval| (line.of)(interval).is_some());
+    lines.into_iter().filter(has).collect()
 }
 
 /// The value at this many intervals' lengths into the measurement.
@@ -415,6 +424,9 @@ fn rates_in_words(load: &Load) -> String {
         rate(rates.completed),
         load.measured_s
     );
+    if let Some(operations) = &load.total.operations {
+        text += &format!(", with {} operations/s", grouped(operations.completed_per_s));
+    }
     let p99 = || load.series.iter().filter_map(|interval| interval.p99_ns);
     if let (Some(least), Some(most)) = (p99().min(), p99().max()) {
         text += &format!("; p99 of a second between {} and {}", time(least), time(most));
@@ -436,12 +448,13 @@ fn events_in_words(mut events: Vec<Event>) -> String {
 }
 
 fn table(load: &Load, services: &Services, shares: &Shares, plot: &Plot) -> Table {
-    let shares = shares.measured(load);
-    let before = ["second", "offered /s", "completed /s", "failed /s", "p50", "p99", "max"];
+    let rates = measured(load, rates().into_iter().chain(operations()));
+    let shares = measured(load, shares.lines());
     let after = ["lateness p99", "hiccup", "busy", "outstanding", "backlog"];
-    let columns = before
+    let columns = ["second".to_owned()]
         .into_iter()
-        .map(str::to_owned)
+        .chain(rates.iter().map(|line| format!("{} /s", line.name)))
+        .chain(["p50", "p99", "max"].map(str::to_owned))
         .chain(services.measured(|s| &s.cpu).into_iter().map(|s| format!("CPU {}", s.name)))
         .chain(services.measured(|s| &s.held).into_iter().map(|s| format!("queued {}", s.name)))
         .chain(shares.iter().map(|line| line.name.clone()))
@@ -453,26 +466,17 @@ fn table(load: &Load, services: &Services, shares: &Shares, plot: &Plot) -> Tabl
     };
     let mut table = Table::new(&caption, columns);
     for interval in load.series.iter().step_by(every) {
-        let cells = cells(interval, services, &shares);
+        let cells = cells(interval, &rates, services, &shares);
         table.push(Row::new(cells).at(plot.x(middle(interval))));
     }
     table
 }
 
-fn cells(interval: &Interval, services: &Services, shares: &[Line]) -> Vec<Cell> {
+fn cells(interval: &Interval, rates: &[Line], services: &Services, shares: &[Line]) -> Vec<Cell> {
     let ns = |ns: Option<u64>| Cell::maybe(ns.map(time));
-    let per_s = |n: u64| {
-        Cell::maybe((0.0 < interval.length_s).then(|| grouped(n as f64 / interval.length_s)))
-    };
-    let mut cells = vec![
-        Cell::number(tick_number(interval.t_s)),
-        per_s(interval.offered),
-        per_s(interval.completed),
-        per_s(interval.failed),
-        ns(interval.p50_ns),
-        ns(interval.p99_ns),
-        ns(interval.max_ns),
-    ];
+    let mut cells = vec![Cell::number(tick_number(interval.t_s))];
+    cells.extend(rates.iter().map(|line| Cell::maybe((line.of)(interval).map(grouped))));
+    cells.extend([interval.p50_ns, interval.p99_ns, interval.max_ns].map(ns));
     let value = |series: &Series<f64>| services.at(series, interval);
     let cpu = |s: &&Service| Cell::maybe(value(&s.cpu).map(|cpu| format!("{cpu:.2}")));
     let held = |s: &&Service| Cell::maybe(value(&s.held).map(|n| format!("{n:.1}")));

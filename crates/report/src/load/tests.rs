@@ -141,6 +141,42 @@ fn operations_redirects_and_batches_are_in_the_page_where_there_are_any() {
     }
 }
 
+#[test]
+fn operations_by_the_second_have_a_panel_a_column_and_their_rate_where_there_are_any() {
+    let mut load = whole();
+    let by_the_second = |load: &Load| {
+        let page = render(load);
+        let figure = page.split("<figure id=\"seconds\"").nth(1).unwrap();
+        figure.split("</figure>").next().unwrap().to_owned()
+    };
+    let figure = by_the_second(&load);
+    assert!(!figure.contains("operations"), "{figure}");
+    let panels = |figure: &str| figure.matches("class=\"panel\"").count();
+    let without = panels(&figure);
+    for (interval, operations) in load.series.iter_mut().zip((380_123..).step_by(1_111)) {
+        interval.operations = Some(operations);
+    }
+    // An interval of a merged load may be one of a part without operations.
+    load.series[1].operations = None;
+    let outcomes = [("ok".to_owned(), 1_900_000)].into();
+    load.total.operations =
+        Some(Operations { count: 1_900_000, completed_per_s: 380_000.0, outcomes });
+    let figure = by_the_second(&load);
+    assert_eq!(panels(&figure), without + 1);
+    for text in [
+        "over 5.0 s, with 380,000 operations/s; p99 ",
+        "aria-label=\"operations by the second\"",
+        "operations per second",
+        "</svg>operations</span></li>",
+        ">operations /s<",
+        ">380,123<",
+        ">382,345<",
+    ] {
+        assert!(figure.contains(text), "{text} is not in {figure}");
+    }
+    assert!(!figure.contains(">381,234<"), "{figure}");
+}
+
 /// Of 64 connections a part of the load has 12, and each target its own.
 #[test]
 fn connections_say_why_they_are_not_as_many_as_were_asked_for() {

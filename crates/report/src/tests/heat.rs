@@ -4,7 +4,7 @@ use super::levels::{figure, rows};
 use super::*;
 
 /// A directory with one trial, whose load's document was changed.
-fn changed(change: impl Fn(&mut Load)) -> String {
+pub(super) fn changed(change: impl Fn(&mut Load)) -> String {
     let mut fixture = Fixture::new(|_| {});
     fixture.push(1_000.0, |_| {});
     let path = fixture.directory.trial_path(1).join("load.json");

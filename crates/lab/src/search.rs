@@ -109,7 +109,8 @@ fn climb<'a>(sweep: &Sweep, points: &'a [Point]) -> Vec<&'a Point> {
     let start = if is_in_vain { down.first() } else { down.last() };
     let mut after = points[down.len()..].iter().peekable();
     let next = |last: &&'a Point| {
-        let load = above(sweep, last.asked);
+        // Where the rate is so high that a step is lost in rounding, there is nothing above.
+        let load = Some(above(sweep, last.asked)).filter(|load| last.asked < *load)?;
         let is_there = |point: &&Point| point.asked == load;
         after.next_if(is_there).or_else(|| down.iter().find(is_there))
     };

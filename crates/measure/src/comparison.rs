@@ -217,6 +217,10 @@ impl Shifted {
             let (mut before, mut after) = (-reach, reach);
             while 0.1 * EQUAL < after - before {
                 let middle = f64::midpoint(before, after);
+                // Figures that no machine has lie so far apart that there is nothing between two shifts.
+                if middle <= before || after <= middle {
+                    break;
+                }
                 if is_low(self.ranks(middle).excess) { after = middle } else { before = middle }
             }
             after
@@ -265,6 +269,9 @@ impl Shifted {
             };
             while EXACTNESS < (outside - inside).abs() {
                 let middle = f64::midpoint(inside, outside);
+                if middle == inside || middle == outside {
+                    break;
+                }
                 if is_refused(middle) { outside = middle } else { inside = middle }
             }
             inside

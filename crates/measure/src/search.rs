@@ -226,7 +226,10 @@ impl Tried {
                     _ => self.outward(start, factor, bracket),
                 },
             };
-            match chosen {
+            // One that was tried is decided. A journal of somebody else may have loads outside of the range.
+            let is_new =
+                |(at, ..): &(Rate, Need, Why)| self.loads.iter().all(|load| load.at != *at);
+            match chosen.filter(is_new) {
                 Some((load, need, why)) => {
                     self.index(load, need, why);
                 }

@@ -235,3 +235,15 @@ fn a_start_that_was_written_is_never_lowered() {
         "#]],
     );
 }
+
+/// A journal of somebody else may have any loads.
+#[test]
+fn a_sweep_ends_at_a_load_to_which_a_step_adds_nothing() {
+    let search = sweep(Vec::new());
+    for asked in [1e300, f64::MAX] {
+        let point =
+            Point { asked: rate(asked), sustained_per_s: 1.0, slo_met: None, is_bound: false };
+        let next = next(&search, search.sweep().unwrap(), None, &[point], Arrivals::Requests);
+        assert!(matches!(next, Next::Ended { .. }), "{next:?}");
+    }
+}

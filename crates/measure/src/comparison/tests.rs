@@ -213,3 +213,15 @@ fn more_blocks_are_those_that_the_t_interval_needs() {
     // The middle of the nine differences is 1 %, so that 2 % are spare.
     assert_eq!(more_blocks(&[one], 0.05, 0.03), Some(9));
 }
+
+/// Results of somebody else may have any figures. Beyond e^512 the shift is too large to be known to the last digit.
+#[test]
+fn figures_that_no_machine_has_are_compared_and_end() {
+    let found = compare(&blocks(&[([1e-150; 2], [1e150; 2])]), 0.05).unwrap();
+    assert!((found.ratio.ln() - 1e300_f64.ln()).abs() < 1e-6, "{found:?}");
+    for (a, b) in [(1e-320, 1e3), (1e-320, f64::MAX), (1e300, 1e-300)] {
+        let blocks = blocks(&[([a, 2.0 * a], [b / 2.0, b])]);
+        assert!(compare(&blocks, 0.05).is_some(), "{a} and {b}");
+        more_blocks(&blocks, 0.05, 0.03);
+    }
+}

@@ -252,3 +252,13 @@ fn a_bound_that_is_being_validated_is_still_one() {
     assert_eq!(with(&[(141.0, true), (200.0, true)]), (Some(141.0), Some(200.0)));
     assert_eq!(with(&[(141.0, false), (141.0, false)]), (Some(100.0), Some(141.0)));
 }
+
+/// A journal of somebody else may have any loads.
+#[test]
+fn a_search_with_a_load_outside_of_its_range_ends() {
+    let search = range(1_000.0, 2_000.0, Strategy::Bisect);
+    let seen = [(1e-320, false), (1_414.0, false), (1_000.0, true)];
+    let seen = seen.map(|(per_s, passed)| Judged { load: rate(per_s), passed });
+    let found = Bracket { lower: None, upper: Some(rate(1e-320)) };
+    assert_eq!(next(&search, &seen), Step::Found(found));
+}

@@ -48,6 +48,8 @@ pub enum Role {
 pub enum Kind {
     /// A page of a report.
     Page,
+    /// A page for `man`.
+    Manual,
     /// A document with a schema, or lines that begin with one.
     Document,
     /// The rows of a load by time.
@@ -79,6 +81,7 @@ impl Kind {
             Kind::Page => {
                 text.starts_with("<!doctype html>") && text.contains(" · benchwright</title>")
             }
+            Kind::Manual => text.starts_with(".ie ") && text.contains("\n.TH benchwright"),
             Kind::Document => {
                 text.starts_with('{') && dense().contains("\"schema\":\"benchwright.")
             }
@@ -103,6 +106,7 @@ impl Kind {
     fn in_words(self) -> &'static str {
         match self {
             Kind::Page => "a report of benchwright",
+            Kind::Manual => "a manual page of benchwright",
             Kind::Document => "a document of benchwright",
             Kind::Rows => "a table of a load",
             Kind::Samples => "a table of samples",

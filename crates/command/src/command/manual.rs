@@ -4,12 +4,15 @@
 
 use std::any::TypeId;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, Args, Command, ValueHint};
 use clap_complete::Shell;
+use console::files::{Kind, Named};
 use console::output::{self, Exit, Failure};
+use results::{regular, trust};
 
 #[cfg(test)]
 mod tests;
@@ -105,13 +108,41 @@ pub(crate) fn man(arguments: &Man, all: Command) -> Result<Exit, Failure> {
     Ok(Exit::Answered)
 }
 
+/// Writes the pages into a folder. A link there is replaced, and never what it leads to; another file than a page of
+/// ours stays, and then nothing is written.
 fn write_pages(directory: &Path, all: Command) -> Result<(), Failure> {
-    let written =
-        fs::create_dir_all(directory).and_then(|()| clap_mangen::generate_to(all, directory));
-    written.map_err(|error| {
+    let refused = |error: &io::Error, remedy: &str| {
         Failure::question(format!(
-            "writing pages into {}: {error}; name a folder that you may write to",
-            results::regular::shown(directory)
+            "writing pages into {}: {}; {remedy}",
+            regular::shown(directory),
+            regular::plain(error)
         ))
-    })
+    };
+    let unwritten = |error: io::Error| refused(&error, "name a folder that you may write to");
+    fs::create_dir_all(directory).map_err(unwritten)?;
+    trust::check_place(directory)
+        .map_err(|error| refused(&error, "name a folder that nobody else can change"))?;
+    let mut pages = Vec::new();
+    let mut all = all.disable_help_subcommand(true);
+    all.build();
+    add_pages(all, &mut pages);
+    let places = pages.iter().map(|(name, _)| directory.join(name));
+    let files = places.filter(|place| !place.is_symlink());
+    let files: Vec<Named> = files.map(|place| Named::written("DIR", place, Kind::Manual)).collect();
+    console::files::check(&files)?;
+    for (name, page) in pages {
+        regular::replace(&directory.join(name), &page).map_err(unwritten)?;
+    }
+    Ok(())
+}
+
+/// Adds the pages of a command and of those in it, by the names of their files.
+fn add_pages(command: Command, pages: &mut Vec<(String, Vec<u8>)>) {
+    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+        add_pages(inner.clone(), pages);
+    }
+    let page = clap_mangen::Man::new(command);
+    let mut text = Vec::new();
+    page.render(&mut text).expect("a vector takes all that is written");
+    pages.push((page.get_filename(), text));
 }

@@ -188,7 +188,7 @@ fn answers(input: &mut dyn BufRead) -> Result<Found, String> {
         let last = [Some(response), status, offset].into_iter().flatten().max().unwrap_or_default();
         let Some(time) = time.filter(|_| table.reaches(last)) else {
             let cell = label_of(&table.text(response));
-            if table.next()? {
+            if !table.is_cut_off()? {
                 return Err(format!("line {line}: `{cell}` is not a time of hey's CSV file"));
             }
             limits.push(cut_off(line));

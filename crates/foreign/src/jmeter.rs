@@ -45,7 +45,7 @@ fn read(input: &mut dyn BufRead) -> Result<Found, String> {
         let time = table.number(elapsed).and_then(|ms| time(ms, Unit::Milliseconds));
         let Some(time) = time.filter(|_| table.reaches(last_column)) else {
             let cell = label_of(&table.text(elapsed));
-            if table.next()? {
+            if !table.is_cut_off()? {
                 return Err(format!(
                     "line {line}: the row is not complete, or `{cell}` in column `elapsed` is not a time"
                 ));

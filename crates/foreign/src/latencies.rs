@@ -43,7 +43,7 @@ fn read(input: &mut dyn BufRead, asked: &Asked) -> Result<Found, String> {
         let time = table.number(column).and_then(|number| time(number, unit));
         let Some(time) = time else {
             let cell = label_of(&table.text(column));
-            if table.next()? {
+            if !table.is_cut_off()? {
                 return Err(format!(
                     "line {line}: `{cell}` is not a time; rows without one cannot be left out"
                 ));

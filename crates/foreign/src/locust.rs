@@ -157,7 +157,7 @@ fn history(input: &mut dyn BufRead) -> Result<Found, String> {
         }
         if !table.reaches(last_column) {
             let line = table.line();
-            if table.next()? {
+            if !table.is_cut_off()? {
                 return Err(format!("line {line} has fewer columns than the first one"));
             }
             limits.push(cut_off(line));

@@ -116,7 +116,7 @@ fn answers(input: &mut dyn BufRead) -> Result<Found, String> {
         let (Some(time), Some(begin), Ok(number)) =
             (time, table.number(begin), code.parse::<u32>())
         else {
-            if table.next()? {
+            if !table.is_cut_off()? {
                 return Err(format!("line {line} has no begin, duration and status of a request"));
             }
             limits.push(cut_off(line));

@@ -13,11 +13,14 @@ pub(crate) struct Table<'a> {
     record: csv::ByteRecord,
     /// The bytes that were read since the last record.
     since: Rc<Cell<u64>>,
+    /// True if the last byte that was read ends a line.
+    is_ended: Rc<Cell<bool>>,
 }
 
 struct Bounded<'a> {
     input: &'a mut dyn BufRead,
     since: Rc<Cell<u64>>,
+    is_ended: Rc<Cell<bool>>,
 }
 
 impl Read for Bounded<'_> {
@@ -29,6 +32,9 @@ impl Read for Bounded<'_> {
         }
         let length = self.input.read(buffer)?;
         self.since.set(self.since.get() + length as u64);
+        if let Some(last) = buffer[..length].last() {
+            self.is_ended.set(matches!(last, b'\n' | b'\r'));
+        }
         Ok(length)
     }
 }
@@ -45,13 +51,14 @@ impl<'a> Table<'a> {
 
     /// Begins a table without names.
     pub(crate) fn plain(input: &'a mut dyn BufRead, delimiter: u8) -> Table<'a> {
-        let since = Rc::new(Cell::new(0));
+        let (since, is_ended) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(true)));
+        let bounded = Bounded { input, since: Rc::clone(&since), is_ended: Rc::clone(&is_ended) };
         let reader = csv::ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
             .delimiter(delimiter)
-            .from_reader(Bounded { input, since: Rc::clone(&since) });
-        Table { reader, columns: Vec::new(), record: csv::ByteRecord::new(), since }
+            .from_reader(bounded);
+        Table { reader, columns: Vec::new(), record: csv::ByteRecord::new(), since, is_ended }
     }
 
     pub(crate) fn columns(&self) -> &[String] {
@@ -74,6 +81,12 @@ impl<'a> Table<'a> {
     pub(crate) fn next(&mut self) -> Result<bool, String> {
         self.since.set(0);
         self.reader.read_byte_record(&mut self.record).map_err(|error| error.to_string())
+    }
+
+    /// Returns true if the record is the last one and its line has no end: it may be cut off. The record that
+    /// follows is read.
+    pub(crate) fn is_cut_off(&mut self) -> Result<bool, String> {
+        Ok(!self.next()? && !self.is_ended.get())
     }
 
     /// Returns the line on which the record begins.

@@ -310,6 +310,22 @@ fn a_file_that_ends_in_the_middle_has_what_came_before_and_says_so() {
     }
 }
 
+/// Only a last line without an end may be cut off: one with its end was written so.
+#[test]
+fn a_wrong_last_line_that_has_its_end_is_refused() {
+    let (_, _, asked) = samples().into_iter().find(|(name, ..)| *name == "csv").unwrap();
+    let read = |text: &str| read_bytes(text.as_bytes(), &asked);
+    let wrong = "line 4: `NaN` is not a time; rows without one cannot be left out";
+    for end in ["\n", "\r\n", "\n3\n"] {
+        let error = read(&format!("latency\n1\n2\nNaN{end}")).unwrap_err();
+        assert!(error.contains(wrong), "{error}");
+    }
+    let found = read("latency\n1\n2\nNaN").unwrap();
+    let is_marked =
+        |limit: &results::foreign::Limit| limit.code == results::foreign::Code::Incomplete;
+    assert!(found.limits.iter().any(is_marked), "{found:?}");
+}
+
 #[test]
 fn a_wrong_line_is_named() {
     let samples = samples();

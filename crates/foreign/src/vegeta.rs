@@ -150,7 +150,7 @@ fn table(input: &mut dyn BufRead) -> Result<Found, String> {
         let (Some(begin), Some(code), Some(latency)) =
             (whole(0), whole(1), latency.filter(|_| COLUMNS <= table.width()))
         else {
-            if table.next()? {
+            if !table.is_cut_off()? {
                 return Err(format!("line {line} is not one of vegeta's CSV files"));
             }
             limits.push(cut_off(line));

@@ -1,6 +1,7 @@
 //! URLs of targets: the only place where they are parsed.
 
 use std::fmt;
+use std::net::Ipv6Addr;
 
 #[cfg(test)]
 mod tests;
@@ -247,9 +248,7 @@ pub fn host_and_port(text: &str) -> Result<(&str, Option<u16>), String> {
         Some(inside) => {
             let close = inside.find(']').ok_or("the bracket `[` of its host is not closed")?;
             let (host, rest) = (&inside[..close], &inside[close + 1..]);
-            if !is_address(host) {
-                return Err(format!("`{host}` is not an IPv6 address; write for example [::1]"));
-            }
+            check_address(host)?;
             (host, rest)
         }
         None => {
@@ -286,13 +285,25 @@ pub fn host_and_port(text: &str) -> Result<(&str, Option<u16>), String> {
     }
 }
 
-/// True for an IPv6 address, with or without a zone such as `%eth0`.
-fn is_address(text: &str) -> bool {
-    let (address, zone) = text.split_once('%').unwrap_or((text, "0"));
+/// Checks an IPv6 address. Only one that is local to a link has a zone, which names the link: `fe80::1%eth0`.
+fn check_address(text: &str) -> Result<(), String> {
+    let wrong = || format!("`{text}` is not an IPv6 address; write for example [::1]");
+    let (address, zone) =
+        text.split_once('%').map_or((text, None), |(address, zone)| (address, Some(zone)));
+    let parsed: Ipv6Addr = address.parse().map_err(|_| wrong())?;
+    let Some(zone) = zone else { return Ok(()) };
     let is_of_zone = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
-    address.parse::<std::net::Ipv6Addr>().is_ok()
-        && !zone.is_empty()
-        && zone.chars().all(is_of_zone)
+    if zone.is_empty() || !zone.chars().all(is_of_zone) {
+        return Err(wrong());
+    }
+    if !parsed.is_unicast_link_local() {
+        return Err(format!("only an address of a link (fe80::…) has a zone; write [{address}]"));
+    }
+    // RFC 6874 escapes it; the resolver takes it as it is.
+    match zone.strip_prefix("25").filter(|name| !name.is_empty()) {
+        Some(name) => Err(format!("write its zone without an escape: [{address}%{name}]")),
+        None => Ok(()),
+    }
 }
 
 /// Returns the path of a socket, which is escaped in place of the host: `%2Frun%2Fa.sock`.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Error, ensure};
 use net::{Address, Endpoint};
 use results::Secrets;
-use results::secrets::{basic, without_plain};
+use results::secrets::{basic, url_shown};
 use wire::url::{self, Destination, Scheme, Url};
 
 use crate::secret;
@@ -20,7 +20,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// One target to load.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Target {
-    /// The URL as it was given, without secrets.
+    /// The URL as it was given, without secrets and without its fragment.
     pub(crate) url: String,
     pub(crate) scheme: Scheme,
     pub(crate) host: String,
@@ -95,7 +95,7 @@ pub(crate) fn resolve(
         .map(|(url, address)| {
             secret::check_names(url)?;
             secret::check(url, secrets)?;
-            let target = Target { url: without_plain(url), ..parse(&secrets.reveal_in_url(url))? };
+            let target = Target { url: url_shown(url), ..parse(&secrets.reveal_in_url(url))? };
             if !target.endpoints.is_empty() {
                 return Ok(target);
             }

@@ -13,9 +13,14 @@ use wire::url::ends_url;
 
 use crate::names;
 
+mod line;
+mod shown;
 #[cfg(test)]
 mod tests;
 mod written;
+
+pub use line::{line_without_plain, without_plain_in_line};
+pub use shown::{url_shown, words};
 
 /// Begins the name of a reference to a variable of the environment: `env.TOKEN`.
 pub const ENV: &str = "env.";
@@ -24,10 +29,11 @@ pub const REDACTED: &str = "redacted.";
 /// Stands in place of a secret that cannot be referred to.
 const HIDDEN: &str = "(redacted)";
 /// The header fields whose values are secrets; others are known by their words.
-const FIELDS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "set-cookie"];
+const FIELDS: [&str; 6] =
+    ["authorization", "cookie", "cookie2", "proxy-authorization", "set-cookie", "set-cookie2"];
 /// The words in the names whose values are secrets, wherever the name is: of a header field, of a parameter of a URL,
 /// of a field of a body.
-const WORDS: [&str; 25] = [
+const WORDS: [&str; 29] = [
     "token",
     "secret",
     "password",
@@ -53,12 +59,17 @@ const WORDS: [&str; 25] = [
     "sessionid",
     "jsessionid",
     "phpsessid",
+    "authorization",
+    "bearer",
+    "hmac",
+    "samlresponse",
 ];
 /// The words that make a name one of a secret as its last word: a `user_session` is one, a `session_count` is not.
-const LAST_WORDS: [&str; 7] = ["pass", "pw", "pin", "cvc", "cvv", "session", "sid"];
-/// The names that are those of secrets in a URL alone: the usual one of an API key, and the code of OAuth. Elsewhere
-/// they are mostly data.
-const IN_URLS: [&str; 2] = ["key", "code"];
+const LAST_WORDS: [&str; 9] =
+    ["pass", "pw", "pin", "cvc", "cvv", "session", "sid", "assertion", "authentication"];
+/// The names that are those of secrets in a URL alone: the usual one of an API key, the code of OAuth, and a private
+/// key. Elsewhere they are mostly data.
+const IN_URLS: [&str; 3] = ["key", "code", "private"];
 /// The first words of credentials that are not secret themselves: the usual of IANA's registry of authentication
 /// schemes, and what services use beside it.
 const SCHEMES: [&str; 9] = [
@@ -454,14 +465,15 @@ fn parameters_kept(
 ) -> String {
     let mut result = String::new();
     let mut rest = text;
-    while let Some(at) = rest.find(['?', '&', ';']) {
+    while let Some(at) = rest.find(['?', '&', ';', '#']) {
         let (before, behind) = rest.split_at(at + 1);
         result += before;
         rest = behind;
         let ends = |c: char| ends_url(c) || matches!(c, '&' | '#' | '?' | ';');
         let parameter = &behind[..behind.find(ends).unwrap_or(behind.len())];
         let Some((name, written)) = parameter.split_once('=') else { continue };
-        let is_secret = is_secret_parameter(name);
+        // Such a one says yes or no: `private=true`.
+        let is_secret = is_secret_parameter(name) && !matches!(written, "true" | "false");
         let (length, value) = find(written);
         if is_secret && LEAST_CHARACTERS <= value.chars().count() {
             result += &format!("{name}={}", kept(name, &value));
@@ -477,7 +489,7 @@ pub fn field_kept(name: &str, value: &str, kept: &mut dyn FnMut(&str) -> String)
     // What has references says itself what is secret in it.
     let stays = |value: &str| value.is_empty() || value == HIDDEN || value.contains("${");
     let mut kept = |value: &str| if stays(value) { value.to_owned() } else { kept(value) };
-    if name.to_ascii_lowercase().ends_with("cookie") {
+    if name.to_ascii_lowercase().trim_end_matches('2').ends_with("cookie") {
         let cookies = value.split(';').map(|cookie| match cookie.split_once('=') {
             Some((name, value)) => format!("{name}={}", kept(value)),
             None => kept(cookie),
@@ -578,23 +590,13 @@ fn authority_at(text: &str) -> &str {
 /// request, in JSON and on a command line.
 #[must_use]
 pub fn without_plain(text: &str) -> String {
-    without_fields(text, &[':'])
-}
-
-/// Returns a line of a file that is wrong somewhere: the colon behind the name of a header field may be missing.
-#[must_use]
-pub fn without_plain_in_line(line: &str) -> String {
-    without_fields(line, &[':', ' ', '='])
-}
-
-fn without_fields(text: &str, behind_names: &[char]) -> String {
     let mut hidden = |_: &str| HIDDEN.to_owned();
     let text = parameters_kept(text, in_message, &mut |_, value| hidden(value));
     let text = passwords_of_urls_kept(&text, as_written, &mut hidden);
     let lower = text.to_ascii_lowercase();
     let mut result = String::new();
     let mut done = 0;
-    while let Some((at, value)) = field_at(&lower, done, behind_names) {
+    while let Some((at, value)) = field_at(&lower, done) {
         let name = &text[at.0..at.1];
         result += &text[done..value.0];
         result += &field_kept(name, &text[value.0..value.1], &mut hidden);
@@ -634,13 +636,23 @@ fn without_credentials(text: &str) -> String {
     result + &text[done..]
 }
 
-/// Finds the first secret header field behind a place, with one of these characters behind its name; returns the places
-/// of its name and its value. A single word such as `token` before a colon is mostly one of a sentence.
-fn field_at(
+/// Finds the first secret header field behind a place; returns the places of its name and its value.
+fn field_at(lower: &str, from: usize) -> Option<((usize, usize), (usize, usize))> {
+    let (name, value) = name_of_field_at(lower, from, &[':'])?;
+    let behind = lower[value..].trim_start_matches(['"', '\'']);
+    let value = lower.len() - behind.len();
+    let length = behind.find(['"', '\'', '\r', '\n']).unwrap_or(behind.len());
+    Some((name, (value, value + length)))
+}
+
+/// Finds the first name of a secret header field behind a place, with one of these characters behind it; returns the
+/// place of the name, and where its value begins. A single word such as `token` before a colon is mostly one of a
+/// sentence.
+fn name_of_field_at(
     lower: &str,
     from: usize,
     behind_names: &[char],
-) -> Option<((usize, usize), (usize, usize))> {
+) -> Option<((usize, usize), usize)> {
     let ends = lower[from..].match_indices(behind_names).map(|(offset, _)| from + offset);
     ends.into_iter().find_map(|end_of_name| {
         let before = lower[from..end_of_name].trim_end_matches(' ').trim_end_matches(['"', '\'']);
@@ -651,17 +663,9 @@ fn field_at(
         is_field.then(|| {
             let behind = lower[end..].trim_start_matches(['"', '\'']).trim_start_matches(' ');
             let behind = behind.trim_start_matches(behind_names).trim_start_matches(' ');
-            let behind = behind.trim_start_matches(['"', '\'']);
-            let value = lower.len() - behind.len();
-            let length = behind.find(['"', '\'', '\r', '\n']).unwrap_or(behind.len());
-            ((end - name.len(), end), (value, value + length))
+            ((end - name.len(), end), lower.len() - behind.len())
         })
     })
-}
-
-/// Returns the words of a command line for a document: without secrets that are written plainly.
-pub fn words(words: &[String]) -> Vec<String> {
-    words.iter().map(|word| without_plain(word)).collect()
 }
 
 /// Returns the value of `Authorization` for the user information of a URL, `user:password`, in which

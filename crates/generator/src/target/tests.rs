@@ -105,6 +105,7 @@ fn user_information_becomes_a_header_field_and_is_not_shown() {
     let cases = [
         ("http://Aladdin:open%20sesame@a:1/x", "http://Aladdin:(redacted)@a:1/x"),
         ("http://Aladdin:${env.PW}@a:1/x", "http://Aladdin:${env.PW}@a:1/x"),
+        ("http://Aladdin:${env.PW}@a:1/x#access_token=abcd", "http://Aladdin:${env.PW}@a:1/x"),
     ];
     for (url, shown) in cases {
         let target = find(url);

@@ -58,6 +58,9 @@ pub(super) fn setting_shown(setting: &str, kept: &Secrets) -> String {
     let value = match whole {
         Some(name) => format!("${{{name}}}"),
         None if is_field => secrets::field_kept(path, value, &mut |_| "(redacted)".to_owned()),
+        None if value.trim_start().starts_with(['{', '[']) => {
+            secrets::without_plain_in_line(&kept.hide(value))
+        }
         None => kept.redact(value),
     };
     format!("{path}={value}")

@@ -102,11 +102,12 @@ impl Source {
             }
             Some(Location::Text { line, column, length }) => (line, column, length),
         };
-        let content = self.text.lines().nth(line - 1).unwrap_or_default();
-        let content = secrets::without_plain_in_line(content);
+        let content = secrets::line_without_plain(&self.text, line);
+        // The place may be in a value that is not shown.
+        let at = column.min(content.chars().count() + 1);
         let shown: String = content.chars().take(LONGEST_LINE).map(visible).collect();
-        let room = shown.chars().count().saturating_sub(column - 1).max(1);
-        let mark = " ".repeat(column - 1) + &"^".repeat(length.min(room));
+        let room = shown.chars().count().saturating_sub(at - 1).max(1);
+        let mark = " ".repeat(at - 1) + &"^".repeat(length.min(room));
         let margin = " ".repeat(line.to_string().len());
         let marked = format!("{mark} {label}");
         SpecError(format!(

@@ -185,7 +185,7 @@ fn secrets_are_recognised_in_requests_documents_and_command_lines() {
         ("http://u:${env.P}@h", "http://u:${env.P}@h"),
         // And these are no header fields.
         ("no Authorization here", "no Authorization here"),
-        ("my-authorization: x", "my-authorization: x"),
+        ("an authority: x, my-author: x", "an authority: x, my-author: x"),
         ("ünïcode: Cookie: ä=ö", "ünïcode: Cookie: ä=(redacted)"),
     ];
     for (text, shown) in cases {
@@ -278,6 +278,19 @@ fn names_with_a_word_such_as_token_are_those_of_secrets() {
         "sid",
         "refresh_token",
         "code_verifier",
+        "X-Authorization",
+        "X-Forwarded-Authorization",
+        "xAuthorization",
+        "Authentication",
+        "auth",
+        "bearer",
+        "client_assertion",
+        "SAMLResponse",
+        "X-Shop-Hmac-Sha256",
+        "passwd",
+        "jsessionid",
+        "Cookie2",
+        "session",
     ] {
         assert!(is_secret_parameter(name), "{name}");
         assert!(is_secret_field(name), "{name}");
@@ -297,13 +310,24 @@ fn names_with_a_word_such_as_token_are_those_of_secrets() {
         "pinned",
         "--pin",
         "X-Country-Code",
+        "authority",
+        "author",
+        "private-cache",
+        "client_assertion_type",
+        "authentication-service",
         "code",
     ] {
         assert!(!is_secret_field(name), "{name}");
     }
-    for (name, is_secret) in
-        [("key", true), ("code", true), ("sort_key", false), ("postcode", false), ("page", false)]
-    {
+    for (name, is_secret) in [
+        ("key", true),
+        ("code", true),
+        ("private", true),
+        ("is_private", false),
+        ("sort_key", false),
+        ("postcode", false),
+        ("page", false),
+    ] {
         assert_eq!(is_secret_parameter(name), is_secret, "{name}");
     }
     let mut kept = |_: &str| "(gone)".to_owned();
@@ -387,4 +411,119 @@ fn secrets_are_known_wherever_they_stand() {
     for (line, wanted) in lines {
         assert_eq!(without_plain_in_line(line), wanted);
     }
+}
+
+#[test]
+fn a_parameter_of_a_fragment_is_a_secret_and_one_that_says_yes_or_no_is_not() {
+    let text = "/a?private=true#access_token=abcd&x=1";
+    assert_eq!(without_plain(text), "/a?private=true#access_token=(redacted)&x=1");
+    assert_eq!(without_plain("X-Authorization: abc"), "X-Authorization: (redacted)");
+}
+
+#[test]
+fn the_whole_value_of_a_secret_field_is_hidden_in_a_line_of_yaml() {
+    let lines = [
+        (
+            r#"headers: {Cookie: ["sid=E3secret"], X-Api-Key: ["E4", 'it''s'], X: {a: b}}"#,
+            "headers: {Cookie: (redacted), X-Api-Key: (redacted), X: {a: b}}",
+        ),
+        (r#"Authorization: "Bearer a\"b" # x"#, r#"Authorization: "Bearer (redacted)" # x"#),
+        ("Authorization: Bearer E1 ${nope}", "Authorization: (redacted)"),
+        ("{X-Api-Key: ${env.A}, X-Auth: ab, B: c}", "{X-Api-Key: ${env.A}, X-Auth: (redacted)"),
+        ("X-Api-Key: [\"${env.A}\"]", "X-Api-Key: [\"${env.A}\"]"),
+        ("Cookie: id=${env.A}; b=${vars.c}", "Cookie: id=${env.A}; b=${vars.c}"),
+        ("Cookie: id=E1${env.A}", "Cookie: (redacted)"),
+    ];
+    for (line, wanted) in lines {
+        assert_eq!(without_plain_in_line(line), wanted);
+    }
+}
+
+#[test]
+fn the_lines_below_the_name_of_a_secret_field_are_hidden() {
+    let text = "\
+headers:
+  Authorization:
+    - \"E1secret ${nope}\"
+  Cookie:
+  - a=E2secret
+  X-Token: |
+    E3secret
+
+    E4secret
+  X-Api-Key: [
+    E5secret,
+    \"E6secret\"]
+  X-Auth:
+    a: E7secret
+  Accept: text/plain
+get: /
+auth-service:
+  image: plain
+";
+    let shown: Vec<String> =
+        (1..).zip(text.lines()).map(|(number, _)| line_without_plain(text, number)).collect();
+    let wanted = "\
+headers:
+  Authorization:
+    - (redacted)
+  Cookie:
+  - (redacted)
+  X-Token: |
+    (redacted)
+
+    (redacted)
+  X-Api-Key: [
+    (redacted)
+    (redacted)
+  X-Auth:
+    (redacted)
+  Accept: text/plain
+get: /
+auth-service:
+  image: plain
+";
+    assert_eq!(shown.join("\n") + "\n", wanted);
+    assert_eq!(line_without_plain(text, 99), "");
+}
+
+#[test]
+fn a_command_line_is_shown_without_bodies_secret_fields_and_fragments() {
+    let given = [
+        "http://a/x#access_token=abcd",
+        "--body",
+        "{\"password\":\"x\"}",
+        "--body=abc",
+        "-H",
+        "session: abcd",
+        "-kHX-Authorization: abcd",
+        "--header=Accept: a#b",
+        "-H",
+        "token: ${env.T}",
+        "-mHEAD",
+        "--ycsb-property",
+        "redis.password=abcd",
+        "--",
+        "--body",
+        "7",
+    ];
+    let shown = [
+        "http://a/x",
+        "--body",
+        "(16 bytes)",
+        "--body=(3 bytes)",
+        "-H",
+        "session: (redacted)",
+        "-kHX-Authorization: (redacted)",
+        "--header=Accept: a#b",
+        "-H",
+        "token: ${env.T}",
+        "-mHEAD",
+        "--ycsb-property",
+        "redis.password=(redacted)",
+        "--",
+        "--body",
+        "7",
+    ];
+    assert_eq!(words(&given.map(str::to_owned)), shown);
 }

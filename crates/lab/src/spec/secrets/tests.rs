@@ -214,3 +214,18 @@ fn levels_and_searches_keep_their_secrets_apart_too() {
     assert_eq!(last.secrets.reveal(key), "canary-k2");
     assert_eq!(last.secrets.reveal(&last.text("${vars.session}", 1)), "canary-b");
 }
+
+#[test]
+fn an_error_shows_no_item_of_the_list_of_a_secret_field() {
+    let text = SPEC.replace(
+        "Authorization: Bearer ${env.PATH}",
+        "Authorization:\n      - \"canary ${vars.nobody}\"",
+    );
+    let error = refused(&text);
+    assert!(error.contains("unknown variable") && !error.contains("canary"), "{error}");
+    assert!(error.contains("|       - (redacted)"), "{error}");
+    let set = ["workload.headers={Cookie: [\"id=canary-c\"], X: {a: b}}".to_owned()];
+    let folder = std::path::Path::new(".");
+    let error = from_bytes("shop.yaml", SPEC.as_bytes(), folder, None, &set).unwrap_err();
+    assert!(!error.to_string().contains("canary"), "{error}");
+}

@@ -8,7 +8,7 @@ use results::Answer;
 use results::analysis::conclusions::spreads_in_words;
 use results::analysis::{Analysis, Code};
 use results::answer::{
-    Estimate, Level, Repeated, SCHEMA, Search, Verdict, add_intervals, failing_in_words,
+    Capacity, Estimate, Level, Repeated, SCHEMA, Search, Verdict, add_intervals, failing_in_words,
     failing_strands, habit_in_words, habits_in_words, validity_in_words,
 };
 use results::at_load::{self, AtLoad, Conclusion};
@@ -245,11 +245,7 @@ fn concluded(
 /// Returns what one search found, or how the system took its only load; `None` if nothing is known.
 fn found(search: &Search, slo: Option<&str>, journal: &[Entry]) -> Option<String> {
     let Search { maximum_throughput: maximum, capacity, .. } = search;
-    let too_few = capacity.as_ref().and_then(|capacity| {
-        let load = at_load::by_load(journal).into_iter().find(|load| load.has(capacity.trial))?;
-        load.too_few_in_words()
-    });
-    let but = too_few.map(|words| format!(", but {words}")).unwrap_or_default();
+    let but = capacity.as_ref().map(|capacity| but_too_few(capacity, journal)).unwrap_or_default();
     if search.fixed {
         return maximum.as_ref().map(|maximum| {
             let objectives = match (capacity, slo) {
@@ -278,6 +274,14 @@ fn found(search: &Search, slo: Option<&str>, journal: &[Entry]) -> Option<String
     };
     let parts: Vec<String> = maximum.into_iter().chain(capacity).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// Returns `, but 7 requests are too few to decide p99 at 95 %` of the trials at a capacity; empty if they are enough.
+fn but_too_few(capacity: &Capacity, journal: &[Entry]) -> String {
+    let loads = at_load::by_load(journal);
+    let load = loads.iter().find(|load| load.has(capacity.trial));
+    let too_few = load.and_then(AtLoad::too_few_in_words);
+    too_few.map(|words| format!(", but {words}")).unwrap_or_default()
 }
 
 /// Returns why trials show no throughput yet, or none at all.
@@ -520,7 +524,8 @@ pub fn table(answer: &Answer) -> String {
     }
     if let Some(capacity) = answer.capacity.as_ref().filter(|_| !is_given) {
         let (known, beside) = capacity.known_in_words(answer.searches.first());
-        line("capacity", format!("{known} highest load with {}{beside}", capacity.slo));
+        let but = but_too_few(capacity, &answer.trials);
+        line("capacity", format!("{known} highest load with {}{but}{beside}", capacity.slo));
     }
     if Arrivals::of(&answer.trials) == Arrivals::Sessions {
         line("loads", OF_SESSIONS.to_owned());

@@ -248,6 +248,7 @@ impl Resolved {
         workload::events::check(self)?;
         monitor::check(self)?;
         foreign_generator::check(self)?;
+        slo::check(self)?;
         let Spec { where_, sut, simulated, search, load, repeat, .. } = &self.spec;
         let error =
             |message: &str, key: &str, label: &str| Err(self.source.error_at(message, key, label));

@@ -116,7 +116,7 @@ fn a_sweep_from_a_probe_finds_the_maximum_and_the_capacity() {
              11   1,416/s   saturated   p50 137 ms   p99 207 ms    1,000 of 1,404/s completed  limited by: servers (CPU)
             ---
             maximum throughput    1,000/s sustained at 1,046/s offered (trial 8); 3 trials above it brought no more
-            capacity              967/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %; missed at 1,064/s
+            capacity              967/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %, but 477 requests are too few to decide failures at 95 %; missed at 1,064/s
             limited by            servers, CPU 1.00 of 1
             validity              10 of 10 trials valid
             stopped by            no new maximum (by more than 1 %) in 3 loads
@@ -142,7 +142,7 @@ fn a_rule_that_is_never_reached_in_the_trials_allowed_is_no_answer() {
               4     726/s   ok          p50 1.87 ms  p99 8.45 ms   cpu 0.71
             ---
             maximum throughput    at least 710/s sustained at 710/s offered (trial 4)
-            capacity              at least 726/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %
+            capacity              at least 726/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %, but 355 requests are too few to decide failures at 95 %
             validity              3 of 3 trials valid
             no answer             no stop rule fired in the 3 trials allowed
         "#]],
@@ -239,7 +239,7 @@ fn repetitions_share_a_load_and_differ_in_their_seeds() {
               8     726/s   ok          p50 1.87 ms  p99 8.45 ms   cpu 0.71
             ---
             maximum throughput    at least 680/s sustained at 686/s offered (trial 6)
-            capacity              at least 660/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %
+            capacity              at least 660/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %, but 1,024 requests are too few to decide failures at 95 %
             reproducibility       600/s: p99 RSD 10.14 % (5.28 % … 63.72 %) of 3 trials, floor 9.67 %
             reproducibility       660/s: p99 RSD 22.93 % (11.94 % … 144.13 %) of 3 trials, floor 9.70 %
             validity              7 of 7 trials valid

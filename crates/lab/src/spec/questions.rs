@@ -294,6 +294,7 @@ fn cells(resolved: &Resolved) -> Result<Vec<(Cell, Patches<'_>)>, SpecError> {
     if MOST_FACTORS < factors.len() {
         return Err(too_many(resolved));
     }
+    check_paths(resolved)?;
     let mut cells: Vec<(Cell, Patches<'_>)> = vec![(Cell::default(), Vec::new())];
     for (factor, Factor { levels, .. }) in factors {
         if MOST_SEARCHES < cells.len() * levels.len() {
@@ -331,6 +332,34 @@ fn cells(resolved: &Resolved) -> Result<Vec<(Cell, Patches<'_>)>, SpecError> {
             .collect();
     }
     Ok(cells)
+}
+
+/// Checks that no factor sets what another one sets: in a cell the later one would win, and the level of the other
+/// would not be true.
+fn check_paths(resolved: &Resolved) -> Result<(), SpecError> {
+    let mut before: Vec<(&Name, Vec<&str>)> = Vec::new();
+    for (factor, Factor { written, .. }) in &resolved.spec.factors.0 {
+        let Some(path) = &written.path else { continue };
+        let parts: Vec<&str> = path.split('.').map(str::trim).collect();
+        let sets_same = |(_, other): &&(&Name, Vec<&str>)| {
+            parts.iter().zip(other).all(|(part, of_other)| part == of_other)
+        };
+        if let Some((other, of_other)) = before.iter().find(sets_same) {
+            let of_other = of_other.join(".");
+            let message = format!(
+                "the factors `{other}` ({of_other}) and `{factor}` ({path}) set the same value: of each cell one level \
+                 would not be true"
+            );
+            let place = resolved.source.key(&["factors", factor]);
+            return Err(resolved.source.error(
+                message,
+                place,
+                "remove one, or give it another path",
+            ));
+        }
+        before.push((factor, parts));
+    }
+    Ok(())
 }
 
 /// Returns the patch of a search: its own fields replace `search`, the others patch the spec. A

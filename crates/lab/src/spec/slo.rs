@@ -6,6 +6,12 @@ use results::slo::Limit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::source::SpecError;
+use super::{BackendKind, Resolved, Spec, Workload};
+
+#[cfg(test)]
+mod tests;
+
 /// A bound on what users see.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(try_from = "WrittenSlo", into = "WrittenSlo")]
@@ -48,4 +54,23 @@ impl From<Slo> for WrittenSlo {
         };
         WrittenSlo { metric: slo.metric(), max }
     }
+}
+
+/// Checks that requests may have the labels of the objectives. Those of a mix, a trace, a script and YCSB's operations
+/// are known to the generator, which checks them.
+pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
+    let Spec { where_, workload, load, slo, .. } = &resolved.spec;
+    let of_label = |slo: &Slo| Some((slo.metric(), slo.label()?.to_owned()));
+    let Some((metric, label)) = slo.iter().find_map(of_label) else { return Ok(()) };
+    let why = match (where_.backend, workload) {
+        (BackendKind::Simulated, _) => "requests of a simulated queue have no labels",
+        (_, Workload::Request(_)) if load.trace.is_none() => "a single request has no labels",
+        _ => return Ok(()),
+    };
+    let source = &resolved.source;
+    let place = source.behind(&["slo"], &metric).or_else(|| source.key(&["slo"]));
+    let message = format!("no request has the label `{label}`: {why}");
+    let remedy =
+        "write an objective on all requests; requests get labels by a mix or a trace that is sent";
+    Err(source.error(message, place, remedy))
 }

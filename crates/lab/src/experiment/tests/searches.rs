@@ -115,7 +115,7 @@ fn a_capacity_that_is_not_in_the_range_is_said_to_be_outside() {
               7     300/s   ok          p50 1.00 ms  p99 2.73 ms   cpu 0.30
               8     300/s   ok          p50 1.00 ms  p99 2.75 ms   cpu 0.29
             ---
-            capacity              at least 300/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %
+            capacity              at least 300/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %, but 2,359 requests are too few to decide failures at 95 %
             validity              8 of 8 trials valid
             no answer             the SLO was met up to 300/s, the end of the range: raise it
         "#]],
@@ -222,7 +222,7 @@ fn a_sweep_that_ends_with_its_range_says_at_least() {
               2     400/s   ok          p50 1.00 ms  p99 3.69 ms   cpu 0.38
             ---
             maximum throughput    at least 382/s sustained at 382/s offered (trial 2)
-            capacity              at least 400/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %
+            capacity              at least 400/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %, but 1,530 requests are too few to decide failures at 95 %
             validity              2 of 2 trials valid
             stopped by            the range was measured up to 400/s
         "#]],

@@ -133,6 +133,20 @@ fn what_cannot_be_understood_is_an_error_with_its_remedy() {
             "the level `local` of `a` cannot change the backend",
         ),
         (
+            format!(
+                "{sweep}factors:\n  a: {{path: simulated.servers, levels: [1]}}\n  \
+                 b: {{path: simulated.servers, levels: [2]}}\n"
+            ),
+            "the factors `a` (simulated.servers) and `b` (simulated.servers) set the same value",
+        ),
+        (
+            format!(
+                "{sweep}factors:\n  a: {{path: vars.x.y, levels: [1]}}\n  \
+                 b: {{path: vars.x, levels: [2]}}\n"
+            ),
+            "the factors `a` (vars.x.y) and `b` (vars.x) set the same value",
+        ),
+        (
             format!("{sweep}factors: {{a: {{path: simulated.servers, levels: [two]}}}}\n"),
             "a=two, s: simulated.servers:",
         ),

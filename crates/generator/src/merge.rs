@@ -54,7 +54,7 @@ fn read(path: &Path) -> Result<Load, Failure> {
     let name = regular::shown(path);
     let text = regular::read_input(path, regular::MOST)
         .map_err(|error| Failure::question(format!("{name}: {error}")))?;
-    results::merge::check(&text).and_then(|()| Load::read(&text)).map_err(|why| {
+    Load::read(&text).map_err(|why| {
         Failure::question(format!("{name} is not a document of `benchwright load --json`: {why}"))
     })
 }

@@ -209,8 +209,8 @@ pub fn of_trial(answer: &Answer, number: u32) -> Result<Vec<Sentence>, Error> {
              the service answered all requests wrongly"
         }
         Status::Invalid if !entry.unread.is_empty() => {
-            "not valid: a file of it cannot be read any more, so nobody can check what it says; `benchwright \
-             resume` measures it again"
+            "not valid: a file of it cannot be read any more, or the journal contradicts it, so nobody can check \
+             what it says; `benchwright resume` measures it again"
         }
         Status::Invalid => {
             "not valid: it says nothing about the system, and is repeated while the budget allows"

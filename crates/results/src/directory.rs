@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use nix::libc::O_DIRECTORY;
 use nix::unistd::geteuid;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -33,10 +33,11 @@ use crate::environment::Environment;
 use crate::journal::Entry;
 use crate::load::Load;
 use crate::manifest::{Manifest, VERSION};
-use crate::{digest, regular, removal, shell, version1};
+use crate::{bounds, digest, regular, removal, shell, version1};
 
 pub use writer::Writer;
 
+mod figures;
 mod writer;
 
 #[cfg(test)]
@@ -54,6 +55,8 @@ pub struct Directory {
     version: u32,
     /// The journal, locked; `None` in a directory that is only read.
     journal: Option<Arc<File>>,
+    /// True if the figures in the journal are not compared with those of the loads.
+    believes_journal: bool,
 }
 
 /// Those who may read the files of a results directory. They may hold answers of a service.
@@ -98,7 +101,7 @@ pub type Files = BTreeMap<String, Vec<u8>>;
 impl Directory {
     /// Creates a new directory, which must be empty, with everything known before the first trial.
     /// The manifest is begun first and finished last: a folder with only a begun manifest was left
-    /// by a killed process, and is created again.
+    /// by a killed process, and is created again. Of several processes that create it at the same time one does.
     pub fn create(
         path: &Path,
         readers: Readers,
@@ -110,23 +113,34 @@ impl Directory {
         make_folders(path, readers)?;
         let mut directory = Directory::at(path, version)?;
         let inside = directory.inside();
-        let marker = inside.join(MARKER);
         check_empty(path, &inside)?;
         if let Readers::Owner = readers {
             let mode = PermissionsExt::from_mode(OWNER);
             fs::set_permissions(&inside, mode).map_err(|e| directory.failed("", &e))?;
         }
-        let begun = regular::create(&marker)
-            .and_then(|marker| marker.sync_all())
-            .and_then(|()| regular::make_folder(&inside.join("trials")))
-            .and_then(|()| regular::sync_folder(&inside));
-        begun.map_err(|e| directory.failed("", &e))?;
-        directory.lock()?;
+        directory.claim()?;
         directory.write_spec(spec)?;
         directory.write_environment(environment)?;
         directory.write_manifest(manifest)?;
         directory.remove_unfinished()?;
         Ok(directory)
+    }
+
+    /// Takes an empty folder for this process. Another one may have found it empty as well: only the lock decides,
+    /// and what is there once this process has it.
+    fn claim(&mut self) -> Result<(), Error> {
+        let inside = self.inside();
+        let marker = inside.join(MARKER);
+        let begun = regular::write_mark(&marker)
+            .and_then(|()| regular::make_folder(&inside.join("trials")))
+            .and_then(|()| regular::sync_folder(&inside));
+        begun.map_err(|e| self.failed("", &e))?;
+        let claimed = self.lock().and_then(|()| check_empty(&self.path, &inside));
+        if claimed.is_err() && self.has("manifest.json") {
+            // The other process has removed its own, and this one may be new: it has no use either way.
+            let _ = fs::remove_file(&marker);
+        }
+        claimed
     }
 
     /// Fails if [`Directory::create`] will, as far as that is known before anything is made: a run whose results
@@ -168,7 +182,9 @@ impl Directory {
                 let is_new = name.as_encoded_bytes().starts_with(regular::NEW.as_bytes());
                 match entry.file_type()?.is_dir() {
                     true if is_new => removal::remove_folder(&entry.path())?,
-                    false if is_new || name == MARKER => fs::remove_file(entry.path())?,
+                    // A process that was refused may have removed its mark.
+                    false if name == MARKER => remove_if_there(&entry.path())?,
+                    false if is_new => fs::remove_file(entry.path())?,
                     _ => {}
                 }
             }
@@ -254,9 +270,17 @@ impl Directory {
     fn at(path: &Path, version: u32) -> Result<Directory, Error> {
         let opened = || {
             let root = OpenOptions::new().read(true).custom_flags(O_DIRECTORY).open(path)?;
-            Ok(Directory { path: path.to_owned(), root: Arc::new(root), version, journal: None })
+            let path = path.to_owned();
+            let root = Arc::new(root);
+            Ok(Directory { path, root, version, journal: None, believes_journal: false })
         };
         opened().map_err(|error: io::Error| failed_at(path, &error))
+    }
+
+    /// Returns the directory with a journal that is believed whatever the loads say: for tests that write figures of
+    /// their own.
+    pub fn believing_its_journal(self) -> Directory {
+        Directory { believes_journal: true, ..self }
     }
 
     pub fn manifest(&self) -> Result<Manifest, Error> {
@@ -320,12 +344,8 @@ impl Directory {
 
     /// Removes the answer, if there is one: a run that goes on has none.
     pub fn remove_answer(&self) -> Result<(), Error> {
-        match fs::remove_file(self.inside().join("answer.json")) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(self.failed("answer.json", &error))
-            }
-            _ => Ok(()),
-        }
+        let removed = remove_if_there(&self.inside().join("answer.json"));
+        removed.map_err(|e| self.failed("answer.json", &e))
     }
 
     /// Returns true if something in the directory has this name, whatever it is.
@@ -333,8 +353,8 @@ impl Directory {
         regular::is_there(&self.inside().join(name))
     }
 
-    /// Every entry that was completely written, each with those of its files that cannot be read any more: such a
-    /// trial is not valid. A crash during an append leaves an incomplete last
+    /// Every entry that was completely written, each with those of its files that cannot be read any more, or that
+    /// contradict it: such a trial is not valid. A crash during an append leaves an incomplete last
     /// line: it never counts, and the next append cuts it off. Any other line that cannot be read
     /// is an error.
     pub fn journal(&self) -> Result<Vec<Entry>, Error> {
@@ -347,7 +367,7 @@ impl Directory {
 
     /// The generator's measurements in this trial, checked against the journal's digest.
     pub fn load(&self, entry: &Entry) -> Result<Load, Error> {
-        let (name, bytes) = self.file_of_trial(entry, "load.json")?;
+        let (name, bytes) = self.file_of_trial(entry, LOAD)?;
         Load::read(&bytes).map_err(|problem| self.error(&name, &problem))
     }
 
@@ -391,17 +411,27 @@ impl Directory {
         }
     }
 
-    /// Returns the files of a trial that the journal promises and that cannot be read, each with the reason: the
-    /// load first.
+    /// Returns the files of a trial that the journal promises and that cannot be read, each with the reason, and what
+    /// the journal has otherwise than the load: the load first.
     fn unread(&self, entry: &Entry) -> Vec<String> {
         let mut files: Vec<&String> = entry.files.keys().collect();
-        files.sort_by_key(|file| *file != "load.json");
+        files.sort_by_key(|file| *file != LOAD);
         let mut unread = Vec::new();
+        // Each trial with figures has a load, from which they are.
+        let has_figures = entry.status.answers() && entry.observed.is_some();
+        if has_figures && !self.believes_journal && !entry.files.contains_key(LOAD) {
+            unread.push(format!("the journal does not name its {LOAD}"));
+        }
         let mut further = 0;
         for file in files {
-            match self.promised(entry, file) {
-                Ok(_) => {}
-                Err(why) if unread.len() < MOST_UNREAD => unread.push(format!("{file} {why}")),
+            let read = self.promised(entry, file).map_err(|why| format!("{file} {why}"));
+            let checked = read.and_then(|bytes| match file == LOAD && !self.believes_journal {
+                true => figures::check(entry, &bytes),
+                false => Ok(()),
+            });
+            match checked {
+                Ok(()) => {}
+                Err(why) if unread.len() < MOST_UNREAD => unread.push(why),
                 Err(_) => further += 1,
             }
         }
@@ -561,6 +591,9 @@ struct Head {
     version: Value,
 }
 
+/// The file of a trial that has its load.
+const LOAD: &str = "load.json";
+
 /// The most files of a trial that are named because they cannot be read.
 const MOST_UNREAD: usize = 3;
 
@@ -571,8 +604,16 @@ fn failed_at(path: &Path, error: &io::Error) -> Error {
     Error { path: path.to_owned(), problem: regular::plain(error) }
 }
 
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// Reads a line of a journal of this version or an older one.
 fn entry(line: &[u8], version: u32) -> serde_json::Result<Entry> {
+    bounds::check(line).map_err(serde_json::Error::custom)?;
     if version == 1 {
         let mut value: Value = serde_json::from_slice(line)?;
         version1::entry(&mut value);

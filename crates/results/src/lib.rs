@@ -8,6 +8,7 @@
 pub mod analysis;
 pub mod answer;
 pub mod at_load;
+mod bounds;
 pub mod comparison;
 pub mod components;
 pub mod digest;

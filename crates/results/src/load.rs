@@ -6,6 +6,7 @@ use std::fmt;
 use measure::{Histogram, Quantile};
 use serde::{Deserialize, Serialize};
 
+use crate::bounds;
 use crate::events::Events;
 use crate::failure::Failure;
 use crate::printed::{Printed, Since};
@@ -120,6 +121,7 @@ impl Load {
             older if OLDER.contains(&older) => load.take_unfinished_off_failed(),
             other => return Err(format!("its document is a `{other}`, not a `{SCHEMA}`")),
         }
+        bounds::check(text)?;
         Ok(load)
     }
 

@@ -197,6 +197,14 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     sync_folder(folder)
 }
 
+/// Makes an empty file, durably once its folder is synced; one that is there stays.
+pub(crate) fn write_mark(path: &Path) -> io::Result<()> {
+    match write_new(path, b"") {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
+}
+
 /// Writes a new file, durably once its folder is synced.
 pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = new_file(path)?;

@@ -7,7 +7,8 @@ use results::repetitions;
 use super::levels::{figure, rows};
 use super::*;
 
-/// Four trials at each of two stages. The second repeats far better; one event was delivered twice.
+/// Four trials at each of two stages. The spread of the second is far smaller, which four trials cannot show. One event
+/// was delivered twice.
 fn stages() -> Fixture {
     let mut fixture = Fixture::new(|manifest| manifest.state = State::Finished);
     for turn in 0..4_u64 {

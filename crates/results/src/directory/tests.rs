@@ -5,6 +5,7 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use super::*;
 use crate::manifest::State;
 
+mod figures;
 mod places;
 mod unread;
 
@@ -365,6 +366,51 @@ fn one_process_at_a_time_writes_a_journal() {
         drop(writer);
         waits.join().unwrap().unwrap();
     });
+}
+
+/// Two processes that start at the same time both find the folder empty, and the second may get the lock only when
+/// the first has ended.
+#[test]
+fn the_second_of_two_that_claim_a_new_directory_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    fs::create_dir(&path).unwrap();
+    let mut late = Directory::at(&path, VERSION).unwrap();
+    check_empty(&path, &late.inside()).unwrap();
+    let first = create(&path).unwrap();
+    append(&first, Entry::aborted(1), &files()).unwrap();
+    let why = late.claim().unwrap_err().to_string();
+    assert!(why.contains("another run is writing to these results"), "{why}");
+    drop(first);
+    let why = late.claim().unwrap_err().to_string();
+    assert!(why.contains("this folder is not empty"), "{why}");
+    drop(late);
+    assert!(!path.join(MARKER).exists());
+    assert_eq!(Directory::resume(&path).unwrap().journal().unwrap().len(), 1);
+}
+
+#[test]
+fn of_several_that_create_one_directory_one_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    let made: Vec<Result<Directory, Error>> = thread::scope(|scope| {
+        let all = [(); 4].map(|()| scope.spawn(|| create(&path)));
+        all.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    assert_eq!(made.iter().filter(|one| one.is_ok()).count(), 1, "{made:#?}");
+    assert!(path.join("manifest.json").exists());
+}
+
+#[test]
+fn a_journal_with_a_number_that_no_load_counts_is_refused() {
+    let (_folder, directory) = fresh();
+    append(&directory, Entry::aborted(1), &files()).unwrap();
+    let journal = directory.path().join("journal.jsonl");
+    let line = fs::read_to_string(&journal).unwrap();
+    fs::write(&journal, line.replacen('{', r#"{"count":18446744073709551615,"#, 1)).unwrap();
+    let why = directory.journal().unwrap_err().to_string();
+    let expected = "line 1 cannot be read: 18446744073709551615 is not a valid number of a load";
+    assert!(why.ends_with(expected), "{why}");
 }
 
 #[test]

@@ -47,3 +47,11 @@ fn bytes_that_are_not_a_document_are_refused() {
     assert!(Load::read(b"").unwrap_err().starts_with("its document cannot be read: "));
     assert!(Load::read(b"{\"schema\": \"x\"}").is_err());
 }
+
+#[test]
+fn a_document_with_counts_that_no_load_has_is_refused() {
+    let mut load = unfinished();
+    (load.total.counts.failed, load.total.counts.unfinished) = (u64::MAX, u64::MAX);
+    let why = Load::read(&serde_json::to_vec(&load).unwrap()).unwrap_err();
+    assert_eq!(why, "18446744073709551615 is not a valid number of a load");
+}

@@ -425,7 +425,7 @@ fn load(name: &str, answered_us: &[u64]) -> (String, Load) {
 
 #[test]
 fn a_number_that_no_load_counts_is_refused() {
-    let why = |text: &str| check(text.as_bytes());
+    let why = |text: &str| crate::bounds::check(text.as_bytes());
     assert_eq!(
         why(r#"{"counts": {"sent": 9007199254740992}, "seed": 18446744073709551615}"#),
         Ok(())

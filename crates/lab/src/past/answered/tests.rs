@@ -150,3 +150,26 @@ fn nothing_follows_from_a_spec_that_the_trials_were_not_judged_by() {
     assert!(past.lacks_evidence() && past.answer().capacity.is_none());
     assert_eq!(past.answer().trials.len(), 3);
 }
+
+/// The files of the trial and their digests are as they were.
+#[test]
+fn a_journal_with_other_figures_than_the_loads_is_not_believed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    run_into(&path);
+    fs::remove_file(path.join("answer.json")).unwrap();
+    assert_eq!(Past::read(&path).unwrap().unread(), Vec::<String>::new());
+    let journal = path.join("journal.jsonl");
+    let text = fs::read_to_string(&journal).unwrap();
+    let halved = |line: &str| {
+        let mut entry: serde_json::Value = serde_json::from_str(line).unwrap();
+        let p99 = entry["observed"]["p99_ns"].as_u64().unwrap();
+        entry["observed"]["p99_ns"] = (p99 / 2).into();
+        format!("{entry}\n")
+    };
+    fs::write(&journal, text.lines().map(halved).collect::<String>()).unwrap();
+    let past = Past::read(&path).unwrap();
+    let unread = past.unread();
+    assert!(unread[0].starts_with("trial 1: the journal has p99 "), "{unread:#?}");
+    assert!(unread.len() == 3 && past.answer().capacity.is_none(), "{unread:#?}");
+}

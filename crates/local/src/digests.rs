@@ -61,8 +61,9 @@ pub(crate) fn check_files(resolved: &Resolved) -> Result<(), Stop> {
     let is_pipe = |path: &Path| fs::metadata(path).is_ok_and(|file| file.file_type().is_fifo());
     match resolved.files().into_iter().find(|file| is_pipe(&file.path)) {
         Some(File { field, path, .. }) => Err(Stop::Question(anyhow!(
-            "{field}: {} is a pipe, and an experiment reads it more than once; name a file",
-            path.display()
+            "{field}: {} is {}; name a file",
+            path.display(),
+            regular::PIPE
         ))),
         None => Ok(()),
     }
@@ -152,9 +153,7 @@ fn bodies(mix: &Path) -> Vec<(String, PathBuf)> {
         body_file: Option<String>,
     }
     let folder = mix.parent().unwrap_or(Path::new(""));
-    let text = regular::open_again(mix)
-        .and_then(|file| regular::read_bounded(file, regular::MOST_OF_LINES));
-    let text = String::from_utf8(text.unwrap_or_default()).unwrap_or_default();
+    let text = regular::read_text_again(mix, regular::MOST_OF_LINES).unwrap_or_default();
     let named = |line| serde_json::from_str::<Line>(line).ok()?.body_file;
     let body = |name: String| (format!("workload.mix {name}"), folder.join(name));
     text.lines().filter_map(named).map(body).collect()

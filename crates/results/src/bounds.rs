@@ -5,6 +5,9 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 
+#[cfg(test)]
+mod tests;
+
 /// Refuses a document with a number that no load counts, as sums of them would have no place: 2^53, which other
 /// programs read from JSON as it is. Points in time may be larger.
 pub(crate) fn check(text: &[u8]) -> Result<(), String> {

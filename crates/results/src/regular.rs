@@ -87,12 +87,15 @@ pub fn open_input(path: &Path) -> io::Result<File> {
     }
 }
 
+/// The reason why a pipe cannot be a file of an experiment.
+pub const PIPE: &str = "a pipe, and an experiment reads it more than once";
+
 /// Opens a file that is read more than once, as those of an experiment are: from a pipe only the first reader would get
 /// anything, and nobody may be at its other end.
 pub fn open_again(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     match file.metadata()?.file_type().is_fifo() {
-        true => Err(io::Error::other("it is a pipe, and an experiment reads it more than once")),
+        true => Err(io::Error::other(format!("it is {PIPE}"))),
         false => Ok(file),
     }
 }
@@ -127,6 +130,11 @@ fn too_long(most: u64) -> io::Error {
 /// Reads a text likewise.
 pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
     String::from_utf8(read_input(path, most)?).map_err(io::Error::other)
+}
+
+/// Reads a text of a file that is read more than once.
+pub fn read_text_again(path: &Path, most: u64) -> io::Result<String> {
+    String::from_utf8(read_bounded(open_again(path)?, most)?).map_err(io::Error::other)
 }
 
 /// Returns a message of the system without the number of the error.

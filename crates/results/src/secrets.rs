@@ -590,19 +590,28 @@ fn authority_at(text: &str) -> &str {
 /// request, in JSON and on a command line.
 #[must_use]
 pub fn without_plain(text: &str) -> String {
+    without_all(text, without_fields)
+}
+
+/// Returns a text without these secrets, of which those in header fields are found as its kind writes them.
+fn without_all(text: &str, without_fields: impl FnOnce(&str) -> String) -> String {
     let mut hidden = |_: &str| HIDDEN.to_owned();
     let text = parameters_kept(text, in_message, &mut |_, value| hidden(value));
     let text = passwords_of_urls_kept(&text, as_written, &mut hidden);
+    without_credentials(&without_fields(&text))
+}
+
+fn without_fields(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
     let mut result = String::new();
     let mut done = 0;
     while let Some((at, value)) = field_at(&lower, done) {
         let name = &text[at.0..at.1];
         result += &text[done..value.0];
-        result += &field_kept(name, &text[value.0..value.1], &mut hidden);
+        result += &field_kept(name, &text[value.0..value.1], &mut |_| HIDDEN.to_owned());
         done = value.1;
     }
-    without_credentials(&(result + &text[done..]))
+    result + &text[done..]
 }
 
 /// Returns a text without the credentials that follow their scheme: `Bearer …` and `Basic …`.

@@ -10,7 +10,8 @@ use std::time::Duration;
 use measure::Random;
 
 use crate::support::{
-    Ran, Scratch, Server, machine, now, run_while, signal, sleep, until, until_it_listens_to_ctrl_c,
+    LONG_SEARCH, Ran, Scratch, Server, machine, now, run_while, signal, sleep, until,
+    until_it_listens_to_ctrl_c,
 };
 
 /// The time within which a signal is heard: in one of three attempts at least, as others may keep this machine busy.
@@ -67,16 +68,6 @@ sut: {deploy: [process: {name: server, command: [benchwright, reference]}]}
 workload: {get: /}
 load: {model: open, rate: 200/s, connections: 8}
 phases: {warm_up: {fixed: 100ms}, measure: {time: 30s}, drain: 10s}
-";
-const SIMULATED: &str = "\
-name: signals
-where: {backend: simulated}
-simulated: {service_time: 1ms, servers: 4}
-workload: {get: /}
-load: {model: open}
-phases: {warm_up: {fixed: 1s}, measure: {time: 30s}, drain: 1s}
-search: {range: [2000/s, 3000/s], step: 1/s}
-budget: {trials: 1000}
 ";
 /// Its check of the load does not end.
 const CHECK: &str = "workload: {script: file.lua}";
@@ -149,9 +140,9 @@ fn a_signal_is_heard_at_any_moment_of_every_command() {
 /// Makes the files of the commands.
 fn prepare(folder: &Scratch, silent: &str) {
     folder.file("local.yaml", LOCAL);
-    folder.file("simulated.yaml", SIMULATED);
+    folder.file("simulated.yaml", LONG_SEARCH);
     // Each trial takes seconds of real time.
-    let long = SIMULATED.replace("servers: 4", "servers: 400");
+    let long = LONG_SEARCH.replace("servers: 4", "servers: 400");
     folder.file("long.yaml", long.replace("[2000/s, 3000/s]", "[300k/s, 310k/s]"));
     folder.file("silent.yaml", SILENT.replace("SILENT", silent));
     folder.file("check.yaml", LOCAL.replace("workload: {get: /}", CHECK));

@@ -392,6 +392,18 @@ pub(crate) fn skip(test: &str, needs: &str) {
     }
 }
 
+/// An experiment whose search takes longer than a test waits for it: it is ended by a signal.
+pub(crate) const LONG_SEARCH: &str = "\
+name: long
+where: {backend: simulated}
+simulated: {service_time: 1ms, servers: 4}
+workload: {get: /}
+load: {model: open}
+phases: {warm_up: {fixed: 1s}, measure: {time: 30s}, drain: 1s}
+search: {range: [2000/s, 3000/s], step: 1/s}
+budget: {trials: 1000}
+";
+
 /// Three trials of a simulated queue: the shortest run that has several.
 pub(crate) const QUEUE: &str = "
 name: queue

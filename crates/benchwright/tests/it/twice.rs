@@ -1,23 +1,12 @@
 //! Two processes at one results directory that share nothing else, as containers with one volume do: neither the lock
 //! of the machine nor the folder for temporary files.
 
-use crate::support::{Scratch, journal, run_while, signal, until};
-
-const SEARCH: &str = "\
-name: twice
-where: {backend: simulated}
-simulated: {service_time: 1ms, servers: 4}
-workload: {get: /}
-load: {model: open}
-phases: {warm_up: {fixed: 1s}, measure: {time: 30s}, drain: 1s}
-search: {range: [2000/s, 3000/s], step: 1/s}
-budget: {trials: 1000}
-";
+use crate::support::{LONG_SEARCH, Scratch, journal, run_while, signal, until};
 
 #[test]
 fn the_second_of_two_resumes_is_refused_and_every_line_of_the_journal_stays_readable() {
     let (scratch, other) = (Scratch::new(), Scratch::new());
-    scratch.file("twice.yaml", SEARCH);
+    scratch.file("twice.yaml", LONG_SEARCH);
     let out = scratch.path().join("out");
     let trials = || journal(&out).len();
     let begun =

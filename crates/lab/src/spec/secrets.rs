@@ -169,9 +169,7 @@ impl Leaving<'_> {
 
 /// Returns the text of a mix; one that cannot be read is reported where it is used.
 fn text_of(path: &Path) -> String {
-    let file = regular::open_again(path);
-    let read = file.and_then(|file| regular::read_bounded(file, regular::MOST_OF_LINES));
-    String::from_utf8(read.unwrap_or_default()).unwrap_or_default()
+    regular::read_text_again(path, regular::MOST_OF_LINES).unwrap_or_default()
 }
 
 impl Resolved {

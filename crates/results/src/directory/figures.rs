@@ -31,10 +31,7 @@ pub(super) fn check(entry: &Entry, document: &[u8]) -> Result<(), String> {
         .or_else(|| labels(observed, &load))
         .or_else(|| delivery(observed, &load))
         .or_else(|| verdicts(entry, observed, &load));
-    match difference {
-        Some(difference) => Err(difference),
-        None => Ok(()),
-    }
+    difference.map_or(Ok(()), Err)
 }
 
 /// The parts of a load from which the compared figures follow. The others are long, and are skipped.
@@ -126,14 +123,13 @@ fn rates(observed: &Observed, load: &Load) -> Option<String> {
     ];
     let rate = |(name, journal, load): (&str, Option<f64>, Option<f64>)| {
         let is_same = |a: f64, b: f64| (a - b).abs() <= SAME * a.abs().max(b.abs());
-        let (journal, load) =
-            journal.zip(load).filter(|&(journal, load)| !is_same(journal, load))?;
-        let written = |rate: f64| format!("{}/s", grouped(rate));
-        Some(sentence(
+        journal.zip(load).filter(|&(journal, load)| !is_same(journal, load))?;
+        differ(
             name,
-            [written(journal), written(load)],
-            [journal, load].map(|of| of.to_string()),
-        ))
+            [journal, load],
+            |rate| format!("{}/s", grouped(rate)),
+            |rate| rate.to_string(),
+        )
     };
     all.into_iter().find_map(rate)
 }
@@ -226,23 +222,26 @@ fn name(verdict: Verdict) -> &'static str {
 }
 
 fn time(name: &str, journal: Option<u64>, load: Option<u64>) -> Option<String> {
-    let (journal, load) = journal.zip(load).filter(|(journal, load)| journal != load)?;
-    let shown = [journal, load].map(|ns| Nanos(ns).to_string());
-    Some(sentence(name, shown, [journal, load].map(|ns| format!("{ns} ns"))))
+    differ(name, [journal, load], |ns| Nanos(ns).to_string(), |ns| format!("{ns} ns"))
 }
 
 fn count(name: &str, journal: Option<u64>, load: Option<u64>) -> Option<String> {
-    let (journal, load) = journal.zip(load).filter(|(journal, load)| journal != load)?;
-    Some(sentence(name, [journal, load].map(counted), [journal, load].map(|of| of.to_string())))
+    differ(name, [journal, load], counted, |count| count.to_string())
 }
 
-fn words(name: &str, [journal, load]: [Option<&str>; 2]) -> Option<String> {
+fn words(name: &str, both: [Option<&str>; 2]) -> Option<String> {
+    differ(name, both, str::to_owned, str::to_owned)
+}
+
+/// Returns the sentence of a difference, if there is one: with the exact figures if the rounded ones are the same.
+fn differ<T: Copy + PartialEq>(
+    name: &str,
+    [journal, load]: [Option<T>; 2],
+    rounded: impl Fn(T) -> String,
+    exact: impl Fn(T) -> String,
+) -> Option<String> {
     let (journal, load) = journal.zip(load).filter(|(journal, load)| journal != load)?;
+    let shown = [rounded(journal), rounded(load)];
+    let [journal, load] = if shown[0] == shown[1] { [exact(journal), exact(load)] } else { shown };
     Some(format!("the journal has {name} {journal}, load.json {load}"))
-}
-
-/// Returns the sentence of a difference: with the exact figures if the rounded ones are the same.
-fn sentence(name: &str, rounded: [String; 2], exact: [String; 2]) -> String {
-    let [journal, load] = if rounded[0] == rounded[1] { exact } else { rounded };
-    format!("the journal has {name} {journal}, load.json {load}")
 }

@@ -1,10 +1,7 @@
 //! The lines of a YAML text as an error shows them: without the values of secret header fields, which may be lists and
 //! go on in the lines below.
 
-use super::{
-    HIDDEN, SCHEMES, as_written, field_kept, in_message, name_of_field_at, parameters_kept,
-    passwords_of_urls_kept, without_credentials,
-};
+use super::{HIDDEN, SCHEMES, field_kept, name_of_field_at, without_all};
 
 /// The characters that may stand behind the name of a field; in a wrong line the colon may be missing.
 const BEHIND_NAMES: [char; 3] = [':', ' ', '='];
@@ -42,10 +39,7 @@ enum Open {
 impl Lines {
     /// Reads the next line and returns it without the secrets in it.
     fn shown(&mut self, line: &str) -> String {
-        let mut hidden = |_: &str| HIDDEN.to_owned();
-        let line = parameters_kept(line, in_message, &mut |_, value| hidden(value));
-        let line = passwords_of_urls_kept(&line, as_written, &mut hidden);
-        without_credentials(&self.without_fields(&line))
+        without_all(line, |line| self.without_fields(line))
     }
 
     fn without_fields(&mut self, line: &str) -> String {

@@ -60,6 +60,9 @@ const BLOCKS: Experiment = Experiment {
         "repeat={searches: 1, order: {blocks: 4}}",
         "--set",
         "searches={capacity: {strategy: adaptive, step: null, stop: null}, half: null}",
+        // One search of each of three levels is too little for a law.
+        "--set",
+        "scaling_law=null",
         "--set",
         "searches.mlr={strategy: mlr, start: {probe: 0.8}}",
     ],

@@ -87,6 +87,8 @@ const CHECKS: [Check; 14] = [
 
 /// The checks that find faults soon, and on a machine that is disturbed.
 const SHORT: [&str; 7] = ["contract", "charts", "guide", "doctor", "parts", "kv", "rights"];
+/// The longest time in which the cluster removes what belonged to something removed.
+const UNTIL_REMOVED_S: f64 = 30.0;
 /// The words that are no names.
 const WORDS: [&str; 2] = ["--long", "--short"];
 
@@ -143,13 +145,19 @@ pub(super) fn run(words: &[&str]) -> Result<(), String> {
 }
 
 impl Bed {
-    /// Runs a check, and looks at what it left on the cluster.
+    /// Runs a check, and looks at what it left on the cluster, which removes the volume of a claim after it.
     fn left_nothing(&self, check: &fn(&Bed) -> Result<String, String>) -> Result<String, String> {
         let before = self.cluster.objects()?;
         let figures = check(self)?;
-        match differences(&before, &self.cluster.objects()?).as_slice() {
-            [] => Ok(figures),
-            left => Err(format!("{figures}\n  and left:\n  {}", left.join("\n  "))),
+        let begun = now();
+        loop {
+            match differences(&before, &self.cluster.objects()?).as_slice() {
+                [] => return Ok(figures),
+                left if UNTIL_REMOVED_S < since(begun) => {
+                    return Err(format!("{figures}\n  and left:\n  {}", left.join("\n  ")));
+                }
+                _ => pause(0.5),
+            }
         }
     }
 

@@ -229,13 +229,7 @@ fn remove(bed: &Bed) -> Result<(), String> {
     delete(&["job", "load", "ycsb"])?;
     delete(&["secret", "servers"])?;
     delete(&["--filename", SERVERS])?;
-    delete(&["pvc", "--selector=app=servers"])?;
-    // The cluster removes the volume of a claim after it.
-    let begun = now();
-    while !kubectl(bed, &["get", "pv", "--output=name"])?.is_empty() && since(begun) < 30.0 {
-        pause(0.5);
-    }
-    Ok(())
+    delete(&["pvc", "--selector=app=servers"])
 }
 
 /// The sizes of the experiment, so that it takes seconds.

@@ -1,6 +1,7 @@
 //! The lock of a host: one experiment of a user measures on it at a time. What other users do there is
 //! foreign load, which the doctor sees.
 
+use std::cell::Cell;
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -9,7 +10,8 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use lab::host::start_of;
 use lab::runtime;
-use results::{regular, trust};
+use results::regular::{self, Locked};
+use results::trust;
 
 #[cfg(test)]
 mod tests;
@@ -21,14 +23,7 @@ const FILE: &str = "lock";
 /// when its holder dies.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    file: File,
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // Closing is not enough: a process that is being started has the file open until its exec.
-        let _ = self.file.unlock();
-    }
+    _file: Locked,
 }
 
 impl Lock {
@@ -40,20 +35,25 @@ impl Lock {
         let options = options.read(true).write(true).create(true).mode(0o600);
         let file =
             trust::open(&path, options).with_context(|| format!("opening {}", path.display()))?;
-        let locked = regular::lock(&file, || holder(&file).is_some())
-            .with_context(|| format!("locking {}", path.display()))?;
-        if !locked {
+        let seen = Cell::new(None);
+        let lives = |file: &File| {
+            seen.set(holder(file));
+            seen.get().is_some()
+        };
+        let locked =
+            regular::lock(file, lives).with_context(|| format!("locking {}", path.display()))?;
+        let Some(file) = locked else {
             let holder =
-                holder(&file).map_or("another process".to_owned(), |pid| format!("pid {pid}"));
+                seen.get().map_or("another process".to_owned(), |pid| format!("pid {pid}"));
             bail!(
                 "another experiment is measuring on this host ({holder}); two at a time would disturb \
                  each other: wait for it, or stop it"
             );
-        }
+        };
         // The holder's number is for people; a failure to write it does no harm.
-        let _ = file.set_len(0).and_then(|()| (&file).rewind());
-        let _ = write!(&file, "{}", std::process::id());
-        Ok(Lock { file })
+        let _ = file.set_len(0).and_then(|()| (&*file).rewind());
+        let _ = write!(&*file, "{}", std::process::id());
+        Ok(Lock { _file: file })
     }
 }
 

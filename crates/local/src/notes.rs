@@ -18,7 +18,8 @@ use anyhow::Context;
 use lab::host::{self, RunId};
 use lab::runtime;
 use lab::spec::plain;
-use results::{regular, trust};
+use results::regular::{self, Locked};
+use results::trust;
 
 use super::process;
 
@@ -38,14 +39,14 @@ const MOST_MEMBERS: usize = 4096;
 /// The note of a living run.
 #[derive(Debug)]
 pub(crate) struct Note {
-    file: File,
+    file: Locked,
     path: PathBuf,
     leaders: Vec<Member>,
     members: BTreeSet<Member>,
 }
 
 impl Note {
-    fn new(file: File, path: PathBuf) -> Note {
+    fn new(file: Locked, path: PathBuf) -> Note {
         Note { file, path, leaders: Vec::new(), members: BTreeSet::new() }
     }
 
@@ -54,9 +55,9 @@ impl Note {
         runtime::make(runtime)?;
         let path = runtime.join(format!("{NOTE}{run}"));
         let new = runtime.join(format!("{NEW}{run}"));
-        let written = |mut file: File| {
-            file.try_lock()?;
-            writeln!(file, "{FOLDER}{}", folder.display())?;
+        let written = |file: File| {
+            let file = regular::lock(file, |_| true)?.ok_or(io::ErrorKind::WouldBlock)?;
+            writeln!(&*file, "{FOLDER}{}", folder.display())?;
             // Locked before anybody looks at it.
             fs::rename(&new, &path)?;
             Ok(file)
@@ -74,7 +75,7 @@ impl Note {
     /// Adds a living process that leads a group. Without it the group is found by other means.
     pub(crate) fn add(&mut self, pid: u32) {
         let (Some(leader), Some(place)) = (Member::of(pid), place()) else { return };
-        let _ = writeln!(self.file, "{LEADER}{pid} {} {place}", leader.start);
+        let _ = writeln!(&*self.file, "{LEADER}{pid} {} {place}", leader.start);
         self.leaders.push(leader);
     }
 
@@ -86,7 +87,7 @@ impl Note {
                 self.leaders.iter().any(|leader| leader.group == member.group && *leader != member);
             if is_led && self.members.len() < MOST_MEMBERS && self.members.insert(member) {
                 let Member { group, pid, start } = member;
-                let _ = writeln!(self.file, "{MEMBER}{group} {pid} {start}");
+                let _ = writeln!(&*self.file, "{MEMBER}{group} {pid} {start}");
             }
         }
     }
@@ -158,9 +159,7 @@ pub(crate) fn left(runtime: &Path) -> Found {
 /// Returns the note of a run, unless it lives.
 fn left_by(run: RunId, path: PathBuf, is_new: bool) -> io::Result<Option<Left>> {
     let file = trust::open(&path, OpenOptions::new().read(true).append(true))?;
-    if !regular::lock(&file, || run.is_alive())? {
-        return Ok(None);
-    }
+    let Some(file) = regular::lock(file, |_| run.is_alive())? else { return Ok(None) };
     let text = trust::read(&file)?;
     let folder = text.lines().find_map(|line| line.strip_prefix(FOLDER)).map(PathBuf::from);
     if folder.is_none() && !is_new {

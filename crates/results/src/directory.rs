@@ -33,6 +33,7 @@ use crate::environment::Environment;
 use crate::journal::Entry;
 use crate::load::Load;
 use crate::manifest::{Manifest, VERSION};
+use crate::regular::Locked;
 use crate::{bounds, digest, regular, removal, shell, version1};
 
 pub use writer::Writer;
@@ -54,7 +55,7 @@ pub struct Directory {
     /// The version of the format in which it is written.
     version: u32,
     /// The journal, locked; `None` in a directory that is only read.
-    journal: Option<Arc<File>>,
+    journal: Option<Arc<Locked>>,
     /// True if the figures in the journal are not compared with those of the loads.
     believes_journal: bool,
 }
@@ -205,17 +206,22 @@ impl Directory {
             Ok(file)
         });
         let file = opened.map_err(|e| self.failed(name, &e))?;
-        if !regular::lock(&file, || false).map_err(|e| self.failed(name, &e))? {
+        let Some(journal) = regular::lock(file, |_| false).map_err(|e| self.failed(name, &e))?
+        else {
             let problem = "another run is writing to these results; wait for it, or stop it";
             return Err(self.error(name, problem));
-        }
-        self.journal = Some(Arc::new(file));
+        };
+        self.journal = Some(Arc::new(journal));
         Ok(())
     }
 
     /// Opens the results of an earlier run, of this version or an older one.
     pub fn open(path: &Path) -> Result<Directory, Error> {
-        if !path.join("manifest.json").exists() {
+        // What is there and cannot be read is said as such: also a link that leads nowhere.
+        let is_none = |error: &io::Error| {
+            matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+        };
+        if fs::symlink_metadata(path.join("manifest.json")).is_err_and(|error| is_none(&error)) {
             let problem = "no manifest.json here: this is not a results directory".to_owned();
             return Err(Error { path: path.to_owned(), problem });
         }

@@ -6,6 +6,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, IsTerminal, Read, Write};
+use std::ops::Deref;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
@@ -42,23 +43,41 @@ pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
 const LOCK_WAIT: Duration = Duration::from_millis(10);
 const LOCK_WAITS: u32 = 200;
 
-/// Locks a file until it is closed, or returns false if another process has the lock, which `lives` if
-/// that is known. A child has its parent's locks until its exec: if the parent is killed at that
-/// moment, the lock is free only a few milliseconds later, so the lock of a process of which nothing
-/// is known is waited for.
-pub fn lock(file: &File, lives: impl Fn() -> bool) -> io::Result<bool> {
+/// A file that this process has locked until this is dropped.
+#[derive(Debug)]
+pub struct Locked(File);
+
+impl Deref for Locked {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // Closing is not enough: a process that is being started has the file open until its exec.
+        let _ = self.0.unlock();
+    }
+}
+
+/// Locks a file, unless another process has the lock, which `lives` if that is known. A child has its
+/// parent's locks until its exec: if the parent is killed at that moment, the lock is free only a few
+/// milliseconds later, so the lock of a process of which nothing is known is waited for.
+pub fn lock(file: File, lives: impl Fn(&File) -> bool) -> io::Result<Option<Locked>> {
     for _ in 0..LOCK_WAITS {
         match file.try_lock() {
-            Ok(()) => return Ok(true),
+            Ok(()) => return Ok(Some(Locked(file))),
             Err(TryLockError::Error(error)) => return Err(error),
-            Err(TryLockError::WouldBlock) if lives() => return Ok(false),
+            Err(TryLockError::WouldBlock) if lives(&file) => return Ok(None),
             Err(TryLockError::WouldBlock) => {
                 #[expect(clippy::disallowed_methods, reason = "another process ends in real time")]
                 std::thread::sleep(LOCK_WAIT);
             }
         }
     }
-    Ok(false)
+    Ok(None)
 }
 
 /// Reads a regular file of at most so many bytes.

@@ -15,6 +15,7 @@ use lab::doctor::read::Reader;
 use lab::host;
 use lab::spec::Cpus;
 use net::cores;
+use results::regular::{self, Locked};
 use serde_json::{Value, json};
 
 use console::output::{self, Failure};
@@ -49,7 +50,7 @@ pub(crate) struct Pinning {
     outcome: Outcome,
     root: PathBuf,
     /// Only one process pins at a time: otherwise one would put back what another has set.
-    lock: Option<File>,
+    lock: Option<Locked>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -144,12 +145,12 @@ fn told_refusal((Setting { path, .. }, why): &(Setting, String)) -> String {
 }
 
 /// Locks the interrupts of a machine among the processes that pin them.
-fn lock(root: &Path) -> Result<File, String> {
+fn lock(root: &Path) -> Result<Locked, String> {
     let path = root.join("proc/irq");
     let file = File::open(&path).map_err(|error| format!("/proc/irq: {error}"))?;
-    match results::regular::lock(&file, || true) {
-        Ok(true) => Ok(file),
-        Ok(false) => Err("another process has pinned interrupts; end it first".to_owned()),
+    match regular::lock(file, |_| true) {
+        Ok(Some(locked)) => Ok(locked),
+        Ok(None) => Err("another process has pinned interrupts; end it first".to_owned()),
         Err(error) => Err(format!("/proc/irq: {error}")),
     }
 }

@@ -23,7 +23,7 @@ fn the_lock_has_one_holder_and_names_it() {
 fn the_lock_is_free_once_it_is_dropped_even_if_a_child_has_it_open() {
     let folder = tempfile::tempdir().unwrap();
     let lock = Lock::take(folder.path()).unwrap();
-    let _of_child = lock.file.try_clone().unwrap();
+    let _of_child = lock._file.try_clone().unwrap();
     drop(lock);
     Lock::take(folder.path()).unwrap();
 }

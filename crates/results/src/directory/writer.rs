@@ -1,18 +1,18 @@
 //! Appending to the journal: the same cost for the ten-thousandth trial as for the first.
 
-use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
 
 use super::{Directory, Error, Files};
 use crate::digest;
 use crate::journal::Entry;
+use crate::regular::Locked;
 
 /// A journal that is open for appending. Only one process may have one at a time.
 #[derive(Debug)]
 pub struct Writer {
     directory: Directory,
-    file: Arc<File>,
+    file: Arc<Locked>,
     /// The end of the last complete line.
     end: u64,
 }
@@ -48,7 +48,7 @@ impl Writer {
         line.push(b'\n');
         // Cuts off an incomplete line of a killed process or of a failed append.
         file.set_len(*end)
-            .and_then(|()| (&**file).write_all(&line))
+            .and_then(|()| (&***file).write_all(&line))
             .and_then(|()| file.sync_data())
             .map_err(|e| directory.failed("journal.jsonl", &e))?;
         *end += line.len() as u64;

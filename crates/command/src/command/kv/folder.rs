@@ -1,13 +1,14 @@
 //! The folder of a server's files, which only one server uses.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use console::output::Failure;
 use kv::Durability;
-use results::{regular, trust};
+use results::regular::{self, Locked};
+use results::trust;
 
 #[cfg(test)]
 mod tests;
@@ -27,8 +28,7 @@ const LOST_AND_FOUND: &str = "lost+found";
 pub(super) struct Folder {
     path: PathBuf,
     durability: Durability,
-    /// The lock is free once this is closed.
-    _lock: File,
+    _lock: Locked,
 }
 
 impl Folder {
@@ -148,12 +148,12 @@ fn is_of(name: &str, beginnings: &[&str]) -> bool {
 }
 
 /// Returns the lock of a folder; `None` if a server that lives has it. That of a dead one is free.
-fn locked(path: &Path) -> io::Result<Option<File>> {
+fn locked(path: &Path) -> io::Result<Option<Locked>> {
     fs::create_dir_all(path)?;
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600);
     let lock = regular::open(&path.join(LOCK), &mut options).map_err(|error| {
         io::Error::new(error.kind(), format!("{LOCK}: {}", regular::plain(&error)))
     })?;
-    Ok(regular::lock(&lock, || false)?.then_some(lock))
+    regular::lock(lock, |_| false)
 }

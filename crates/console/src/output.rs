@@ -68,7 +68,16 @@ impl Failure {
         }
         Failure::no_answer(format!("writing {what}: {}", regular::in_words(error)))
     }
+
+    /// The failure of a thread that could not be started.
+    pub fn no_thread(error: &io::Error) -> Failure {
+        Failure::no_answer(format!("starting a thread: {error}; {MORE_THREADS}"))
+    }
 }
+
+/// The remedy for a machine that allows no further thread.
+const MORE_THREADS: &str =
+    "raise the limit of processes (`ulimit -u`, or `pids.max` of the control group)";
 
 /// Returns the failure of a file that an option names, and that was written as it came.
 pub fn cut_off(option: &str, path: &Path, error: &io::Error) -> Failure {
@@ -199,10 +208,7 @@ pub fn explain_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let text = panic.payload_as_str().unwrap_or_default();
         if text.starts_with("failed to spawn thread") {
-            error(
-                "error: this machine allows no further thread; raise the limit of processes (`ulimit -u`, \
-                 or `pids.max` of the control group)",
-            );
+            error(&format!("error: this machine allows no further thread; {MORE_THREADS}"));
         } else {
             error(&panicked(panic));
             error("error: this is a fault of benchwright; please report it with the lines above");

@@ -164,9 +164,9 @@ fn servers(
             let (origin, own) = server(base)?;
             described.endpoint = origin;
             match (own.as_str(), first_path) {
-                ("", Some(path)) if !path.is_empty() => {
+                ("", Some(path)) if !path.is_empty() && !base.ends_with('/') => {
                     described.paths_guess = Some(format!(
-                        "they begin with {} here, too, as on the document's server; give --base a path if not",
+                        "they begin with {} here, too, as on the document's server; end --base with / if not",
                         one_line(&path)
                     ));
                     path

@@ -14,7 +14,7 @@ use crate::{Format, Found};
 
 pub(crate) const LOAD: Format = Format {
     name: "load",
-    what: "benchwright load --json FILE URL",
+    what: "benchwright load --json=FILE URL",
     asks: &[],
     is: |head| head.has_keys(&["schema", "version"]) && head.text().contains("\"benchwright.load/"),
     read: |input, _| read(input),

@@ -15,7 +15,7 @@ use console::output::Failure;
 pub(crate) use self::clocks::name as clock_name;
 pub(crate) use self::ledger::{Gathered, ledgers};
 pub(crate) use self::noting::Noting;
-pub(crate) use self::receiving::{Receiving, identity, spawn};
+pub(crate) use self::receiving::{Delivery, Receiving, identity, spawn};
 
 mod clocks;
 mod ledger;
@@ -115,6 +115,14 @@ fn timer(events: &Events) -> Option<String> {
         times.p50(),
         timer.constant
     ))
+}
+
+/// Returns what an interruption of the wait means for the counts.
+pub(crate) fn cut_short(delivery: &Delivery) -> Option<String> {
+    let lost = delivery.events.lost;
+    (delivery.is_cut_short && 0 < lost).then(|| {
+        format!("interrupted while {} events were awaited, which count as lost", counted(lost))
+    })
 }
 
 /// Returns what weakens the counts.

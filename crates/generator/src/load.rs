@@ -169,11 +169,12 @@ impl Prepared<'_> {
             Ok(noted) => (noted, Ok(())),
             Err(failure) => (None, Err(failure)),
         };
-        let delivery = receiving.map(|receiving| receiving.finish(sent, measurement.window));
+        let delivery = receiving.map(|receiving| receiving.finish(sent, measurement.window, &stop));
+        let is_cut_short = delivery.as_ref().is_some_and(|delivery| delivery.is_cut_short);
 
         let maximum_of_a_shard = known::maximum();
         let delivery_p99 =
-            delivery.as_ref().and_then(|events| events.delivery_bounds(Quantile::P99));
+            delivery.as_ref().and_then(|of| of.events.delivery_bounds(Quantile::P99));
         let besides = Besides { samples_lost: lost, maximum_of_a_shard, delivery_p99 };
         let judgement = validity::judge(&plan, &measurement, besides);
         let context = Context {
@@ -188,9 +189,10 @@ impl Prepared<'_> {
         let mut document = document::of(&context, &plan, &targets, &measurement, &judgement);
         document.warnings.extend(noted.into_iter().flatten());
         if let Some(delivery) = delivery {
-            document.findings.extend(events::findings(&delivery));
-            document.warnings.extend(events::warning(&delivery));
-            document.events = Some(delivery);
+            document.findings.extend(events::findings(&delivery.events));
+            document.warnings.extend(events::warning(&delivery.events));
+            document.warnings.extend(events::cut_short(&delivery));
+            document.events = Some(delivery.events);
         }
         secret::hide(&mut document, secrets);
         // A file that cannot be written does not lose the figures.
@@ -203,7 +205,10 @@ impl Prepared<'_> {
             done::run(&script_set, &measurement).map_err(Failure::no_answer)?;
         }
         drop(measured.drivers);
-        Ok(if measurement.partial { Exit::Interrupted } else { exit(&document) })
+        Ok(match measurement.partial || is_cut_short {
+            true => Exit::Interrupted,
+            false => exit(&document),
+        })
     }
 }
 

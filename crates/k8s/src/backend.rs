@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 
 use crate::api::{self, Api, Error, LAST_LINES};
 use crate::doctor::{self, Before};
-use crate::helm::Helm;
+use crate::helm::{Helm, Interruption};
 use crate::lease;
 use crate::load::{self, Made, Surroundings};
 use crate::manifest;
@@ -79,8 +79,8 @@ pub struct Kubernetes {
     /// The pods of the services, as they became ready.
     became_ready: Vec<Pod>,
     logs: Option<PathBuf>,
-    /// The files of the load, by the path that its arguments name.
-    files: BTreeMap<PathBuf, String>,
+    /// The files of the loads of any question.
+    files: load::Files,
     /// The names of the secrets that the generators of any question need.
     of_load: BTreeSet<String>,
     /// The port at which the generator receives events, if it does.
@@ -109,7 +109,7 @@ impl Kubernetes {
             started: BTreeMap::new(),
             became_ready: Vec::new(),
             logs: None,
-            files: BTreeMap::new(),
+            files: load::Files::new(),
             of_load: BTreeSet::new(),
             receiver: None,
             generator: Generator::default(),
@@ -127,11 +127,9 @@ impl Kubernetes {
         context: Option<&str>,
         interrupted: Arc<AtomicBool>,
     ) -> Result<Vec<String>, Stop> {
-        let api = Api::connect(kubeconfig, context, interrupted)?;
-        let helm = Helm {
-            kubeconfig: kubeconfig.map(Path::to_owned),
-            context: context.map(str::to_owned),
-        };
+        let api = Api::connect(kubeconfig, context, Arc::clone(&interrupted))?;
+        let (kubeconfig, context) = (kubeconfig.map(Path::to_owned), context.map(str::to_owned));
+        let helm = Helm::new(kubeconfig, context, interrupted);
         remains::remove(&api, &helm, None).map_err(Error::into_stop)
     }
 
@@ -184,7 +182,7 @@ impl Kubernetes {
         self.endpoints.clear();
         self.before = None;
         self.undo()?;
-        let services = std::mem::take(&mut self.started);
+        let services = self.started.clone();
         for (name, service) in &services {
             match &service.chart {
                 None => {
@@ -197,10 +195,13 @@ impl Kubernetes {
                 }
                 Some(chart) => {
                     let namespace = self.namespace_of(chart);
-                    let removed = self.connected().helm.uninstall(&chart.release, namespace);
-                    removed.map_err(Stop::no_answer)?;
+                    let helm = &self.connected().helm;
+                    let removed = helm.uninstall(&chart.release, namespace, Interruption::Waits);
+                    removed.map_err(Error::into_stop)?;
                 }
             }
+            // One that could not be removed stays in the list: it is tried again, and its run is not forgotten.
+            self.started.remove(name);
         }
         services.values().try_for_each(|service| self.until_gone(service, |_| true))
     }
@@ -264,7 +265,7 @@ impl Backend for Kubernetes {
         resolved.check_secrets()?;
         self.of_load.extend(resolved.secrets_of_load().names().map(str::to_owned));
         // Levels may name different files.
-        self.files.extend(load::read_files(resolved).map_err(Stop::Question)?);
+        load::add(&mut self.files, load::read_files(resolved).map_err(Stop::Question)?);
         self.receiver = load::receiver(resolved).map_err(Stop::Question)?;
         self.connect(resolved)?;
         match (self.receiver, self.connected().roles[LOAD].len()) {
@@ -329,7 +330,8 @@ impl Backend for Kubernetes {
             api.patch(&path, &spec).map_err(Error::into_stop)?;
         }
         let of_load = resolved.secrets.only(|name| self.of_load.contains(name));
-        if let Some(secrets) = objects::secrets(run, &of_load) {
+        let files = load::secret_files(&self.files).map(|(_, name, text)| (name, text));
+        if let Some(secrets) = objects::secrets(run, &of_load, files) {
             self.apply(&[secrets])?;
         }
         if let Some(port) = self.receiver {

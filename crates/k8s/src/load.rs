@@ -18,6 +18,7 @@ use measure::offset::Reading;
 use measure::{Instant, Nanos, Offset};
 use results::frames::Frames;
 use results::merge::merge;
+use results::regular::{self, MOST_OF_SHORT};
 use results::said::Said;
 use results::{Load, Tick, names};
 use serde_json::Value;
@@ -49,22 +50,36 @@ const MOST_SPREAD: f64 = 0.01;
 /// The time that generators may take beyond their phases: to start, and to write their documents.
 const GRACE: Nanos = Nanos::from_secs(180);
 
-/// Returns the files of an experiment's loads, by the path that their arguments name.
-pub(crate) fn read_files(resolved: &Resolved) -> anyhow::Result<BTreeMap<PathBuf, String>> {
+/// The fields whose files are the identity of a client. A key without a file of its own is in that of the certificate.
+const IDENTITY: [&str; 2] = ["load.tls.cert", "load.tls.key"];
+
+/// The files of loads, by the path that their arguments name.
+pub(crate) type Files = BTreeMap<PathBuf, File>;
+
+/// A file of a load.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct File {
+    text: String,
+    /// True if only generators may read it: it is in the Secret of the run, and in no ConfigMap.
+    is_secret: bool,
+}
+
+/// Returns the files of an experiment's loads.
+pub(crate) fn read_files(resolved: &Resolved) -> anyhow::Result<Files> {
     if let Some(file) = resolved.private_file() {
         bail!(
             "{file} is not given to the pods of generators: everybody who may read the run's objects could read \
              it\n  leave kv.tokenfile out in the profile of the cluster, whose servers then have no token"
         );
     }
-    let mut files = BTreeMap::new();
-    let mut size = 0;
+    let mut files = Files::new();
     for file in resolved.files() {
-        let text = std::fs::read_to_string(&file.path)
+        let text = regular::read_text_again(&file.path, MOST_OF_SHORT)
             .map_err(|error| anyhow!("{}: {error}", file.path.display()))?;
-        size += text.len();
-        files.insert(file.path, text);
+        let is_secret = IDENTITY.contains(&file.field);
+        add(&mut files, Files::from([(file.path, File { text, is_secret })]));
     }
+    let size: usize = files.values().map(|file| file.text.len()).sum();
     ensure!(
         size <= objects::MOST_FILES,
         "the files of the load have {size} bytes, over the limit of {} for pods\n  use smaller \
@@ -72,6 +87,33 @@ pub(crate) fn read_files(resolved: &Resolved) -> anyhow::Result<BTreeMap<PathBuf
         objects::MOST_FILES
     );
     Ok(files)
+}
+
+/// Adds files to those of other fields and questions. One that is a secret for any of them is one for all.
+pub(crate) fn add(files: &mut Files, more: Files) {
+    for (path, file) in more {
+        let was_secret = files.get(&path).is_some_and(|earlier| earlier.is_secret);
+        let is_secret = was_secret || file.is_secret;
+        files.insert(path, File { is_secret, ..file });
+    }
+}
+
+/// Returns the files for a plan: a secret has its path in place of its text.
+pub(crate) fn without_secrets(files: Files) -> Files {
+    let shown = |(path, File { text, is_secret }): (PathBuf, File)| {
+        let text = if is_secret { format!("(the text of {})", path.display()) } else { text };
+        (path, File { text, is_secret })
+    };
+    files.into_iter().map(shown).collect()
+}
+
+/// Returns the path of each secret file, its name in the Secret of the run, and its text. No secret of the environment
+/// has a name that begins with a number.
+pub(crate) fn secret_files(files: &Files) -> impl Iterator<Item = (&Path, String, &str)> {
+    let secret = files.iter().filter(|(_, file)| file.is_secret);
+    secret.zip(1..).map(|((path, file), number)| {
+        (path.as_path(), format!("{number}-{}", key_of(path)), file.text.as_str())
+    })
 }
 
 /// Returns the port at which the generator receives events, if it does.
@@ -530,17 +572,18 @@ pub(crate) fn generators(
     run: &Run,
     number: u32,
     drive: &Drive,
-    files: &BTreeMap<PathBuf, String>,
+    files: &Files,
     nodes: Vec<String>,
     generator: &spec::Generator,
 ) -> Generators {
-    let (arguments, files) = with_files(&drive.arguments, files);
+    let (arguments, placed) = with_files(&drive.arguments, files);
     let phases = [drive.opening, drive.warm_up, drive.measure, drive.drain];
     Generators {
         name: format!("load-{}-{number}", run.id),
         nodes,
         arguments,
-        files,
+        files: placed.files,
+        secret_files: placed.secret_files,
         longest: phases.into_iter().sum::<Nanos>() + GRACE,
         limits: Limits {
             cpu: Some(generator.cpu_limit.0),
@@ -549,32 +592,44 @@ pub(crate) fn generators(
     }
 }
 
+/// The files of one load in its pods.
+#[derive(Debug, Default, PartialEq)]
+struct Placed {
+    /// Those of the load's ConfigMap, by their names there.
+    files: Vec<(String, String)>,
+    /// The names of those of the run's Secret.
+    secret_files: Vec<String>,
+}
+
 /// Returns the arguments of a load with the files that it needs under the paths that they have in a
-/// pod, and the files by their names there.
-fn with_files(
-    arguments: &Arguments,
-    files: &BTreeMap<PathBuf, String>,
-) -> (Arguments, Vec<(String, String)>) {
+/// pod, and these files.
+fn with_files(arguments: &Arguments, files: &Files) -> (Arguments, Placed) {
     let mut arguments = arguments.clone();
-    let mut placed: BTreeMap<PathBuf, PathBuf> = BTreeMap::new();
-    let mut used: Vec<(String, String)> = Vec::new();
+    let secret: BTreeMap<&Path, String> =
+        secret_files(files).map(|(path, name, _)| (path, name)).collect();
+    let mut places: BTreeMap<PathBuf, PathBuf> = BTreeMap::new();
+    let mut placed = Placed::default();
     for path in arguments.files_mut() {
-        let content = files.get(path).expect("the files of the spec were read before its loads");
-        let place = placed.entry(path.clone()).or_insert_with(|| {
+        let file = files.get(path).expect("the files of the spec were read before its loads");
+        let place = places.entry(path.clone()).or_insert_with(|| {
+            if let Some(name) = secret.get(path.as_path()) {
+                placed.secret_files.push(name.clone());
+                return Path::new(objects::SECRETS_FOLDER).join(name);
+            }
             // Files of two folders may have one name.
             let name = key_of(path);
-            let is_free = |name: &str| used.iter().all(|(other, _)| other != name);
+            let is_free = |name: &str| placed.files.iter().all(|(other, _)| other != name);
             let name = names::free(name.clone(), |number| format!("{number}-{name}"), is_free);
             let place = Path::new(objects::LOAD_FOLDER).join(&name);
-            used.push((name, content.clone()));
+            placed.files.push((name, file.text.clone()));
             place
         });
         path.clone_from(place);
     }
-    (arguments, used)
+    (arguments, placed)
 }
 
-/// Returns the name of a file as a key of a ConfigMap.
+/// Returns the name of a file as a key of a ConfigMap or a Secret.
 fn key_of(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');

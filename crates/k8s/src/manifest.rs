@@ -8,6 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail, ensure};
 use lab::backend::Service;
+use results::regular;
 use serde_json::{Value, json};
 
 use crate::objects::{self, RUN, Run, SERVICE};
@@ -27,10 +28,7 @@ pub(crate) fn read(path: &Path, name: &str) -> anyhow::Result<Vec<Value>> {
 }
 
 fn text(path: &Path) -> anyhow::Result<String> {
-    let of_file = || path.display().to_string();
-    let size = std::fs::metadata(path).with_context(of_file)?.len();
-    ensure!(size <= MOST_BYTES, "{}: it has {size} bytes, over {MOST_BYTES}", of_file());
-    std::fs::read_to_string(path).with_context(of_file)
+    regular::read_text_again(path, MOST_BYTES).with_context(|| path.display().to_string())
 }
 
 fn objects_in(text: &str) -> anyhow::Result<Vec<Value>> {

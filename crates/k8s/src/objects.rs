@@ -39,8 +39,9 @@ const PORT: u16 = 8080;
 const FOLDER: &str = "/own";
 /// The folder of the files that a load needs.
 pub const LOAD_FOLDER: &str = "/load";
-/// The folder of the secrets that a load needs, and the file there.
-const SECRETS_FOLDER: &str = "/secrets";
+/// The folder of the secrets that a load needs.
+pub const SECRETS_FOLDER: &str = "/secrets";
+/// The file there with the values that its requests refer to.
 const SECRETS_FILE: &str = "load.json";
 /// The longest time that a program may take to end by itself.
 const GENTLE_S: u64 = 5;
@@ -116,22 +117,29 @@ pub fn owner(run: &Run, spec: &str) -> Value {
     })
 }
 
-/// Returns the Secret with the values that the pods of a run refer to; none if there are no secrets.
-/// `of_load` are those that the generators read.
-pub fn secrets(run: &Run, of_load: &Secrets) -> Option<Value> {
+/// Returns the Secret with the values that the pods of a run refer to, and with the secret files of its loads, by
+/// their names there; none if there is neither. `of_load` are the values that the generators read.
+pub fn secrets<'a>(
+    run: &Run,
+    of_load: &Secrets,
+    files: impl Iterator<Item = (String, &'a str)>,
+) -> Option<Value> {
     let reference = |name: &str| format!("${{{name}}}");
     let mut data: Map<String, Value> = run
         .secrets
         .names()
         .map(|name| (name.to_owned(), json!(run.secrets.reveal(&reference(name)))))
         .collect();
+    if !data.is_empty() {
+        let references: Map<String, Value> =
+            of_load.names().map(|name| (name.to_owned(), json!(reference(name)))).collect();
+        let file = run.secrets.reveal_in_json(&Value::Object(references).to_string());
+        data.insert(SECRETS_FILE.to_owned(), json!(file));
+    }
+    data.extend(files.map(|(name, text)| (name, json!(text))));
     if data.is_empty() {
         return None;
     }
-    let references: Map<String, Value> =
-        of_load.names().map(|name| (name.to_owned(), json!(reference(name)))).collect();
-    let file = run.secrets.reveal_in_json(&Value::Object(references).to_string());
-    data.insert(SECRETS_FILE.to_owned(), json!(file));
     Some(json!({
         "apiVersion": "v1",
         "kind": "Secret",
@@ -387,6 +395,8 @@ pub struct Generators {
     pub arguments: Arguments,
     /// The files that the load needs, by the name that the arguments use.
     pub files: Vec<(String, String)>,
+    /// The names of those that are in the Secret of the run.
+    pub secret_files: Vec<String>,
     /// The longest time that the generators may run.
     pub longest: Nanos,
     pub limits: Limits,
@@ -394,7 +404,7 @@ pub struct Generators {
 
 /// Returns the objects of a load: its Job, and its files if it has any.
 pub fn generators(run: &Run, generators: &Generators) -> Vec<Value> {
-    let Generators { name, nodes, arguments, files, longest, limits } = generators;
+    let Generators { name, nodes, arguments, files, secret_files, longest, limits } = generators;
     let of_load = [(SERVICE, name.as_str())];
     let mut objects = Vec::new();
     let mut mounts = vec![json!({"name": "tmp", "mountPath": "/tmp"})];
@@ -412,14 +422,19 @@ pub fn generators(run: &Run, generators: &Generators) -> Vec<Value> {
     }
     let number = nodes.len();
     let mut arguments = arguments.clone();
+    let mut keys = secret_files.clone();
     if arguments.has(SECRETS_OPTION) {
         // Standard input has the line that starts the load.
         arguments.set(SECRETS_OPTION, Given::Text(format!("{SECRETS_FOLDER}/{SECRETS_FILE}")));
+        keys.push(SECRETS_FILE.to_owned());
+    }
+    if !keys.is_empty() {
+        let items: Vec<Value> = keys.iter().map(|key| json!({"key": key, "path": key})).collect();
         mounts.push(json!({"name": "secrets", "mountPath": SECRETS_FOLDER, "readOnly": true}));
-        volumes.push(json!({"name": "secrets", "secret": {
-            "secretName": secrets_of(run),
-            "items": [{"key": SECRETS_FILE, "path": SECRETS_FILE}],
-        }}));
+        volumes.push(json!({
+            "name": "secrets",
+            "secret": {"secretName": secrets_of(run), "items": items},
+        }));
     }
     if 1 < number {
         // One of several generators does not know the verdict of the whole load.

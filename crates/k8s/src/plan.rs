@@ -1,6 +1,8 @@
 //! The objects of a run, as they would be made: nothing here talks to a cluster.
 
 use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use lab::backend::Stop;
 use lab::experiment;
@@ -18,7 +20,7 @@ const ID: &str = "RUN";
 const NODES: &str = "NODES";
 
 /// Returns all objects of an experiment's first trial as YAML, those of charts as helm renders them.
-pub fn objects_of(resolved: &Resolved) -> Result<String, Stop> {
+pub fn objects_of(resolved: &Resolved, interrupted: &Arc<AtomicBool>) -> Result<String, Stop> {
     let cluster = super::backend::cluster_of(resolved);
     let run = Run {
         id: ID.to_owned(),
@@ -37,7 +39,10 @@ pub fn objects_of(resolved: &Resolved) -> Result<String, Stop> {
         }
     };
     add(&[objects::namespace(&run), objects::owner(&run, &resolved.to_yaml())]);
-    add(&objects::secrets(&run, &resolved.secrets_of_load()).into_iter().collect::<Vec<_>>());
+    let files = load::without_secrets(load::read_files(resolved).map_err(Stop::Question)?);
+    let secret_files = load::secret_files(&files).map(|(_, name, text)| (name, text));
+    let secrets = objects::secrets(&run, &resolved.secrets_of_load(), secret_files);
+    add(&secrets.into_iter().collect::<Vec<_>>());
     let nodes = |role: &str| vec![format!("{NODES} of role {role}")];
     let mut charts = Vec::new();
     for service in first.services() {
@@ -53,7 +58,6 @@ pub fn objects_of(resolved: &Resolved) -> Result<String, Stop> {
     }
     let receiver = load::receiver(resolved).map_err(Stop::Question)?;
     add(&receiver.iter().map(|port| objects::receiver(&run, *port)).collect::<Vec<_>>());
-    let files = load::read_files(resolved).map_err(Stop::Question)?;
     for drive in first.drives() {
         let nodes = nodes(LOAD);
         let generators = load::generators(&run, 1, drive, &files, nodes, &cluster.generator);
@@ -61,8 +65,9 @@ pub fn objects_of(resolved: &Resolved) -> Result<String, Stop> {
     }
     for chart in charts {
         let namespace = chart.namespace.as_deref().unwrap_or(&run.namespace);
-        text += &match Helm::default().rendered(chart, namespace) {
+        text += &match Helm::new(None, None, Arc::clone(interrupted)).rendered(chart, namespace) {
             Ok(objects) => objects,
+            Err(_) if interrupted.load(Ordering::Relaxed) => return Err(Stop::Interrupted),
             // A plan is also read where the run does not happen.
             Err(why) => format!("---\n# {} in {namespace}: {why}\n", chart.release),
         };

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use nix::unistd::{AccessFlags, access, geteuid};
-use results::trust;
+use results::{regular, trust};
 
 #[cfg(test)]
 mod tests;
@@ -40,22 +40,30 @@ fn chosen(variable: Option<OsString>, user: u32, system: &Path) -> PathBuf {
 
 /// Makes the runtime folder if it is missing.
 pub fn make(path: &Path) -> anyhow::Result<()> {
-    let checked = |folder: &Path, made: io::Result<()>| {
-        let folder = folder.display().to_string();
-        made.map_err(|error| {
-            let why = crate::spec::plain(&error);
-            anyhow!("the folder {folder} cannot be used for the lock and the notes of runs: {why}; {REMEDY}")
-        })
-    };
-    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        checked(parent, trust::check_place(parent))?;
-    }
+    check_place(path)?;
     checked(path, trust::make_folder(path))
 }
 
 /// Returns why the runtime folder cannot be used, if it cannot. It may be missing: then it will be made.
 pub fn problem(path: &Path) -> Option<String> {
-    let is_missing = !path.exists() && path.parent().is_some_and(Path::exists);
-    let checked = if is_missing { Ok(()) } else { make(path) };
+    let checked = if regular::is_there(path) { make(path) } else { check_place(path) };
     checked.err().map(|error| error.to_string())
+}
+
+/// Checks the folder in which the runtime folder is.
+fn check_place(path: &Path) -> anyhow::Result<()> {
+    match path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        Some(parent) => checked(parent, trust::check_place(parent)),
+        None => Ok(()),
+    }
+}
+
+fn checked(folder: &Path, made: io::Result<()>) -> anyhow::Result<()> {
+    let folder = folder.display().to_string();
+    made.map_err(|error| {
+        let why = crate::spec::plain(&error);
+        anyhow!(
+            "the folder {folder} cannot be used for the lock and the notes of runs: {why}; {REMEDY}"
+        )
+    })
 }

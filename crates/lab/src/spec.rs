@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use results::{Metric, Secrets, regular};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use wire::url;
 
 pub use action::{Action, Check, Initialise, OncePer, Run, Wait};
 pub use change::{Change, Config, Part, Scale};
@@ -50,7 +51,7 @@ pub use sut::{
 };
 pub use texts::Addresses;
 pub use texts::{FOLDER, LISTEN, PORT};
-pub(crate) use texts::{authority, of_step, replicas_in, substitute};
+pub(crate) use texts::{addresses_of, of_step, replicas_in, substitute};
 pub use workload::{EventMode, Events, Foreign, Protocol, Workload};
 
 mod roles;
@@ -403,21 +404,27 @@ impl Resolved {
         let protocol = self.spec.workload.protocol();
         for (instance, written) in (1..).zip(&self.spec.sut.endpoint.0) {
             let url = self.text(written, instance);
-            let wrong = match protocol.check(&url) {
-                Err(why) if protocol == Protocol::Store => {
-                    (why, "correct it; write for example redis://127.0.0.1:6379")
-                }
-                Err(why) => (why, "correct it; write for example http://127.0.0.1:8080"),
-                Ok(()) if generator::is_behind_query(self, &url) => (
-                    "an endpoint with a query, and a workload with a path of its own".to_owned(),
-                    "move the query to the path of the workload",
-                ),
-                Ok(()) => continue,
-            };
-            let place = self.source.find("endpoint", written);
-            return Err(self.source.error(wrong.0, place, wrong.1));
+            let server = protocol.check(&url).and_then(|()| url::server(&url));
+            let server = server.map_err(|why| self.wrong_endpoint(written, &why))?;
+            if generator::is_behind_query(self, &server) {
+                let message = "an endpoint with a query, and a workload with a path of its own";
+                let place = self.source.find("endpoint", written);
+                let label = "move the query to the path of the workload";
+                return Err(self.source.error(message, place, label));
+            }
         }
         Ok(())
+    }
+
+    /// Returns the error of an endpoint that is not a URL for this workload, with its place.
+    fn wrong_endpoint(&self, written: &str, why: &str) -> SpecError {
+        let label = match self.spec.workload.protocol() {
+            Protocol::Store => "correct it; write for example redis://127.0.0.1:6379",
+            Protocol::Http | Protocol::Foreign => {
+                "correct it; write for example http://127.0.0.1:8080"
+            }
+        };
+        self.source.error(why, self.source.find("endpoint", written), label)
     }
 }
 

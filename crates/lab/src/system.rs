@@ -12,7 +12,7 @@ use crate::course::Position;
 use crate::progress::{Event, Progress, Stage};
 use crate::spec::{
     self, Action, Addresses, BackendKind, Component, Exchange, Files, Initialise, OncePer, Port,
-    REPLICAS, Ready, Resolved, SUT, Sut, authority, of_step,
+    REPLICAS, Ready, Resolved, SUT, Sut, addresses_of, of_step,
 };
 use actions::{At, List};
 
@@ -312,11 +312,21 @@ fn start_wave(
     for (((instance, component), _), addresses) in wave.iter().zip(&addresses) {
         let ready = resolved.spec.sut.ready_of(component);
         for address in addresses {
-            // The line `ready <url>` may have another scheme.
-            let checked = resolved.check_requests(component.name(), &address.of_runner);
-            checked.map_err(Stop::no_answer)?;
+            check_address(resolved, component, address)?;
             until_ready(resolved, &ready, &address.of_runner, *instance, backend, progress)?;
         }
+    }
+    Ok(())
+}
+
+/// Checks the URLs of a replica. The line `ready <url>` may have another scheme than the spec expects.
+fn check_address(
+    resolved: &Resolved,
+    component: &Component,
+    Address { of_peers, of_generator, of_runner }: &Address,
+) -> Result<(), Stop> {
+    for url in [of_runner, of_peers, of_generator] {
+        resolved.check_requests(component.name(), url).map_err(Stop::no_answer)?;
     }
     Ok(())
 }
@@ -394,7 +404,7 @@ fn addresses(started: &Started, instance: u32) -> Addresses {
 
 /// Returns the addresses of a target's replicas for the generator: `127.0.0.1:7001,127.0.0.1:7002`
 fn listed(addresses: &[Address]) -> String {
-    addresses.iter().map(|one| authority(&one.of_generator)).collect::<Vec<_>>().join(",")
+    addresses_of(addresses.iter().map(|one| &*one.of_generator))
 }
 
 /// Returns a component as a service of one instance. The backend resolves the program `benchwright`.

@@ -106,7 +106,7 @@ pub(super) fn files(resolved: &Resolved, host: &Host) -> anyhow::Result<BTreeMap
         if written != "benchwright" {
             files.insert(format!("generator {written}"), found(written, "exec", resolved)?);
         }
-        let values = Values { url: "", length: Nanos::ZERO, rate: None, connections: 1 };
+        let values = Values { url: None, length: Nanos::ZERO, rate: None, connections: 1 };
         files.extend(named("workload.exec", &filled(resolved, exec, &values), resolved, u64::MAX));
     }
     for File { field, path, .. } in resolved.files() {

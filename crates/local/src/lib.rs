@@ -6,6 +6,7 @@
 //! a killed runner, and the next run removes the rest.
 
 pub mod doctor;
+pub mod helper;
 
 mod backend;
 mod calm;
@@ -16,7 +17,6 @@ mod drive;
 mod events;
 mod execute;
 mod foreign_generator;
-mod helper;
 mod lock;
 mod machine;
 mod notes;

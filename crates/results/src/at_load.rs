@@ -10,7 +10,7 @@ use measure::quantity::{counted, requests};
 use measure::{Rate, estimate};
 
 use crate::journal::{Entry, Observed, Purpose};
-use crate::slo::{self, Judged};
+use crate::slo::{self, Judged, Slo};
 
 #[cfg(test)]
 mod tests;
@@ -70,7 +70,8 @@ pub fn evidence<'a>(
 pub enum Conclusion {
     Met,
     Missed,
-    /// There are too few requests for a verdict: the next trial at this load is judged together with these.
+    /// There are too few requests for a verdict: the next trial at this load is judged together with these. Without any
+    /// request of an objective there is none however many they are.
     Open,
 }
 
@@ -86,6 +87,7 @@ impl<'a> Judgement<'a> {
         let is_met = |met: bool| if met { Conclusion::Met } else { Conclusion::Missed };
         let each: Vec<&[Judged]> = trials.iter().map(|entry| &entry.slo[..]).collect();
         let conclusion = match &trials[..] {
+            _ if slo::unmeasured(&each).is_some() => Conclusion::Open,
             // Only a search for a capacity puts a load to the test again. Up to version 1 there are no figures.
             [only] if only.why.is_none() || only.slo.is_empty() => {
                 is_met(only.observed.as_ref().and_then(|of| of.slo_met) == Some(true))
@@ -102,10 +104,24 @@ impl<'a> Judgement<'a> {
         Judgement { trials, conclusion }
     }
 
+    /// Returns the objective of which these have no request, if nothing else keeps them from meeting the SLO.
+    fn unmeasured(&self) -> Option<Slo> {
+        let each: Vec<&[Judged]> = self.trials.iter().map(|entry| &entry.slo[..]).collect();
+        slo::unmeasured(&each)
+    }
+
+    /// Returns true if the next trial at this load is judged together with these.
+    fn is_to_be_extended(&self) -> bool {
+        let is_of_search = self.trials[0].why.is_some();
+        self.conclusion == Conclusion::Open && is_of_search && self.trials.len() < MOST_TOGETHER
+    }
+
     /// Returns what decided: `trial 3: p99 ≤ 100 ms is met: …`, or of several `trials 3 and 4 together: …`.
     fn in_words(&self) -> Option<String> {
         if let [only] = &self.trials[..] {
-            let missed = only.slo.iter().find(|judged| !judged.met);
+            let mut missed = only.slo.iter().filter(|judged| !judged.met);
+            // One without a request is not missed.
+            let missed = missed.clone().find(|judged| 0 < judged.of).or(missed.next());
             let judged = missed.or(only.slo.first())?;
             return Some(format!("trial {}: {}", only.trial, judged.text));
         }
@@ -113,15 +129,15 @@ impl<'a> Judgement<'a> {
         let (last, before) = numbers.split_last()?;
         let each: Vec<&[Judged]> = self.trials.iter().map(|entry| &entry.slo[..]).collect();
         let sums = slo::sums(&each);
-        let missed = sums.iter().find(|sum| !sum.met).or(sums.first())?;
+        let mut missed = sums.iter().filter(|sum| !sum.met);
+        let missed = missed.clone().find(|sum| 0 < sum.of).or(missed.next()).or(sums.first())?;
+        let together = format!("trials {} and {last} together: {}", before.join(", "), missed.slo);
+        if missed.of == 0 {
+            return Some(format!("{together} is undecided: no request was measured"));
+        }
         let word = if missed.met { "is met" } else { "is missed" };
-        Some(format!(
-            "trials {} and {last} together: {} {word}: {} of {} over",
-            before.join(", "),
-            missed.slo,
-            counted(missed.over),
-            requests(missed.of)
-        ))
+        let (over, of) = (counted(missed.over), requests(missed.of));
+        Some(format!("{together} {word}: {over} of {of} over"))
     }
 }
 
@@ -134,8 +150,7 @@ pub fn judgements<'a>(journal: impl IntoIterator<Item = &'a Entry>) -> Vec<Judge
             continue;
         }
         let extends = |open: &Judgement<'_>| {
-            open.conclusion == Conclusion::Open
-                && open.trials[0].configuration() == entry.configuration()
+            open.is_to_be_extended() && open.trials[0].configuration() == entry.configuration()
         };
         let open = judgements.iter().rposition(extends).map(|place| judgements.remove(place));
         let trials = open.map_or(Vec::new(), |open| open.trials);
@@ -248,6 +263,20 @@ impl<'a> AtLoad<'a> {
     /// Returns true if this trial is one of them.
     pub fn has(&self, trial: u32) -> bool {
         self.attempts.iter().any(|entry| entry.trial == trial)
+    }
+
+    /// Returns the objective of which no request was measured, with the trials that had none, if that leaves the load
+    /// without a verdict and no further trial is judged together with them.
+    pub fn unmeasured(&self) -> Option<(Slo, Vec<u32>)> {
+        let judgements = self.judgements();
+        let is_open = majority(&judgements) == Some(Conclusion::Open);
+        if !is_open || judgements.iter().any(Judgement::is_to_be_extended) {
+            return None;
+        }
+        let slo = judgements.iter().find_map(Judgement::unmeasured)?;
+        let lacking = judgements.iter().filter(|one| one.unmeasured() == Some(slo));
+        let trials = lacking.flat_map(|one| one.trials.iter().map(|entry| entry.trial));
+        Some((slo, trials.collect()))
     }
 
     /// Returns why all trials together cannot decide an objective, however fast the answers were.

@@ -199,6 +199,15 @@ pub fn sums(loads: &[&[Judged]]) -> Vec<Sum> {
     (0..objectives).map(of).collect()
 }
 
+/// Returns the objective of which equal loads together have no request, if nothing else keeps them from meeting the SLO:
+/// that is not missed, and not met either.
+pub fn unmeasured(loads: &[&[Judged]]) -> Option<Slo> {
+    let sums = sums(loads);
+    let mut open = sums.iter().filter(|sum| !sum.met);
+    let first = open.next().filter(|sum| sum.of == 0)?;
+    open.all(|sum| sum.of == 0).then_some(first.slo)
+}
+
 /// Returns `7 requests are too few to decide p99 at 95 %`, for the first objective that equal loads together met but
 /// could not decide even if none of their requests were over it; `None` if they missed one.
 pub fn too_few_in_words(loads: &[&[Judged]]) -> Option<String> {

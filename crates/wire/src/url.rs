@@ -119,8 +119,14 @@ pub struct Server {
     /// In small letters, and without `+unix`: `kv`, `redis`.
     pub scheme: String,
     pub place: Destination,
+    /// The host with the port as they were written.
+    pub authority: String,
     /// The port, which may be the usual one of the scheme; `None` of a socket.
     pub port: Option<u16>,
+    /// The path, with the query if there is one, as that of [`Url`].
+    pub target: String,
+    /// The URL up to the end of its authority, as it was written: what a target follows.
+    pub before_target: String,
     /// The URL with this port.
     pub url: String,
 }
@@ -138,15 +144,18 @@ pub fn server(url: &str) -> Result<Server, String> {
     }
     let scheme = written.to_ascii_lowercase();
     let socket_of = scheme.strip_suffix("+unix");
-    let Parts { place, length, .. } = parts(url, rest, socket_of.is_some())?;
+    let Parts { place, authority, target, length, .. } = parts(url, rest, socket_of.is_some())?;
+    let (before, behind) = url.split_at(url.len() - rest.len() + length);
+    let before_target = before.to_owned();
     let Destination::Host(_, port) = place else {
         let scheme = socket_of.unwrap_or(&scheme).to_owned();
-        return Ok(Server { scheme, place, port: None, url: url.to_owned() });
+        let (port, url) = (None, url.to_owned());
+        return Ok(Server { scheme, place, authority, port, target, before_target, url });
     };
     if port.is_some() {
-        return Ok(Server { scheme, place, port, url: url.to_owned() });
+        let url = url.to_owned();
+        return Ok(Server { scheme, place, authority, port, target, before_target, url });
     }
-    let (before, behind) = url.split_at(url.len() - rest.len() + length);
     let Some(port) = usual_port(&scheme) else {
         return Err(format!(
             "`{}`: it names no port, and `{scheme}` has no usual one; write {}:PORT",
@@ -154,8 +163,8 @@ pub fn server(url: &str) -> Result<Server, String> {
             before.escape_debug()
         ));
     };
-    let url = format!("{before}:{port}{behind}");
-    Ok(Server { scheme, place, port: Some(port), url })
+    let (port, url) = (Some(port), format!("{before}:{port}{behind}"));
+    Ok(Server { scheme, place, authority, port, target, before_target, url })
 }
 
 /// Returns true for a scheme as RFC 3986 writes it: a letter, then letters, digits, `+`, `-` and `.`

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -176,8 +176,15 @@ fn this_machine_is_judged_within_three_seconds_and_the_second_of_its_spins() {
 
 #[test]
 fn wrong_arguments_of_the_doctor_are_refused() {
+    let scratch = Scratch::new();
+    let link = scratch.path().join("link");
+    symlink("nowhere", &link).unwrap();
+    let link = link.display().to_string();
     for (arguments, hint) in [
         (&["doctor", "--root", "missing"][..], "there is no folder missing"),
+        (&["doctor", "--storage", "missing"], "missing: there is no such folder"),
+        (&["doctor", "--storage", "Cargo.toml"], "Cargo.toml: it is not a folder"),
+        (&["doctor", "--storage", &link], "link: it is a link that leads nowhere"),
         (&["doctor", "--fix", "--restore"], "cannot be used with"),
         (&["doctor", "--", "true"], "--fix"),
         (&["doctor", "missing.yaml"], "missing.yaml"),
@@ -202,6 +209,11 @@ fn the_place_of_the_lock_and_the_notes_is_said_and_so_is_why_it_cannot_be_used()
     let text = said();
     assert!(text.ends_with(&named), "{text}");
     assert!(!place.exists(), "a look makes nothing");
+    // Every run would be refused.
+    symlink("nowhere", &place).unwrap();
+    let text = said();
+    assert!(text.contains("runtime cannot be used for the lock and the notes"), "{text}");
+    fs::remove_file(&place).unwrap();
     fs::create_dir(&place).unwrap();
     fs::set_permissions(&place, fs::Permissions::from_mode(0o777)).unwrap();
     let text = said();

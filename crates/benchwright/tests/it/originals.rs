@@ -106,6 +106,7 @@ impl Nginx {
                fastcgi_temp_path {path}/c; uwsgi_temp_path {path}/d; scgi_temp_path {path}/e;\n\
                server {{ listen 127.0.0.1:{port}{more};\n\
                  location / {{ return 200 'hello'; }}\n\
+                 location /closes {{ keepalive_requests 100; return 200 'hello'; }}\n\
                  location /status {{ stub_status; }} }} }}"
         );
         let file = folder.file("nginx.conf", config);
@@ -171,6 +172,23 @@ fn nginx_counts_what_we_count_and_the_bytes_are_exact() {
     let wrk = &document["wrk"];
     assert_eq!(wrk["raw"]["count"], counts["completed"]);
     assert!(wrk["raw"]["count"].as_u64() <= wrk["filled"]["count"].as_u64());
+}
+
+#[test]
+fn what_nginx_did_not_read_before_it_closed_is_sent_again() {
+    let test = "what_nginx_did_not_read_before_it_closed_is_sent_again";
+    if !tool(test, "nginx") {
+        return;
+    }
+    let _machine = machine();
+    let nginx = Nginx::start();
+    let url = format!("{}/closes", nginx.url);
+    let closed = ["--closed", "--connections", "4", "--pipeline", "16", "--requests", "20000"];
+    let ran = run(&[&["load", &url, "--json"], &closed[..]].concat());
+    let document = ran.json();
+    // It announces each close in its hundredth response, behind which up to fifteen requests are on their way.
+    assert_eq!(document["outcomes"], serde_json::json!({"ok": 20_000}), "{document}");
+    assert!(100 <= document["connect_time"]["count"].as_u64().unwrap(), "{document}");
 }
 
 #[test]

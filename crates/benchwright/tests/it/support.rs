@@ -173,15 +173,17 @@ pub(crate) fn signal(pid: u32, name: &str) {
     assert!(status.unwrap().success(), "kill -{name} {pid}");
 }
 
-/// Waits until the process handles Ctrl-C: before that, Ctrl-C would just kill it.
+/// Waits until the process handles Ctrl-C, before which Ctrl-C would just kill it, or has ended.
 pub(crate) fn until_it_listens_to_ctrl_c(pid: u32) {
-    let caught = || {
+    let listens = || {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-        mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
+        let line = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
+        let mask = line("SigCgt:").and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        // Signal 2 is the second bit.
+        let has_ended = line("State:").is_none_or(|state| state.trim().starts_with('Z'));
+        has_ended || mask.is_some_and(|mask| mask & 2 != 0)
     };
-    // Signal 2 is the second bit.
-    until("a handler of signals", || caught() & 2 != 0);
+    until("a handler of signals", listens);
 }
 
 pub(crate) fn sleep(length: Duration) {

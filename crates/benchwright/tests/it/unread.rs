@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{QUEUE, Scratch, machine, run_while};
+use crate::support::{QUEUE, Scratch, journal, machine, run_while};
 
 /// Puts something else in the place of a file.
 fn replace(path: &Path, by: &str) {
@@ -128,4 +128,27 @@ fn every_command_names_a_trial_of_which_a_file_cannot_be_read() {
     let ran = ran(&["report", "changed"]);
     let named = "! not shown: changed/spec.yaml: a link, not a regular file";
     assert!(ran.code == 3 && ran.stderr.contains(named), "{ran:#?}");
+}
+
+/// Of a comparison, too, everybody can see that its figures come from disturbed trials.
+#[test]
+fn a_comparison_names_the_trials_that_were_disturbed() {
+    let _machine = machine();
+    let scratch = Scratch::new();
+    scratch.file("queue.yaml", QUEUE);
+    let ran = |arguments: &[&str]| run_while(scratch.benchwright().args(arguments), |_| {});
+    for out in ["kept", "changed"] {
+        let ran = ran(&["run", "queue.yaml", "--out", out]);
+        assert_eq!(ran.code, 0, "{ran:#?}");
+    }
+    let before = ran(&["compare", "kept", "changed"]);
+    assert!(!before.stderr.contains("trials valid"), "{before:#?}");
+    let mut entries = journal(&scratch.path().join("changed"));
+    entries[1]["disturbed"] = vec!["a pause of the machine"].into();
+    let lines: String = entries.iter().map(|entry| format!("{entry}\n")).collect();
+    scratch.file("changed/journal.jsonl", lines);
+    let after = ran(&["compare", "kept", "changed"]);
+    let line = "! changed: 3 of 3 trials valid; valid, but disturbed: ";
+    assert!(after.stderr.contains(line), "{after:#?}");
+    assert!(!after.stderr.contains("! kept: "), "{after:#?}");
 }

@@ -1,6 +1,7 @@
 //! `benchwright doctor`: checks whether this machine, or the place of an experiment, is fit to
 //! measure, and changes the settings of this machine for a time.
 
+use std::io::ErrorKind::NotFound;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::Ordering;
@@ -71,7 +72,14 @@ pub(crate) fn doctor(arguments: &Options) -> Result<Exit, Failure> {
         return Err(Failure::question(format!("there is no folder {root}; --root names one")));
     }
     if let Some(folder) = arguments.storage.as_ref().filter(|folder| !folder.is_dir()) {
-        let is = if folder.exists() { "it is not a folder" } else { "there is no such folder" };
+        let is = match std::fs::metadata(folder) {
+            Ok(_) => "it is not a folder".to_owned(),
+            Err(error) if error.kind() != NotFound => results::regular::plain(&error),
+            Err(_) if results::regular::is_there(folder) => {
+                "it is a link that leads nowhere".to_owned()
+            }
+            Err(_) => "there is no such folder".to_owned(),
+        };
         let text = format!(
             "--storage {}: {is}; name the folder of the store",
             results::regular::shown(folder)

@@ -105,7 +105,8 @@ pub(crate) fn plan(arguments: &Plan) -> Result<Exit, Failure> {
     let mut text = experiment::plan(&resolved).map_err(Failure::question)?;
     check_stores(&resolved)?;
     if resolved.spec.where_.backend == BackendKind::Kubernetes {
-        let objects = k8s::plan::objects_of(&resolved).map_err(|stop| failed(stop.into()))?;
+        let objects = k8s::plan::objects_of(&resolved, &console::signals::interrupted());
+        let objects = objects.map_err(|stop| failed(stop.into()))?;
         text += &format!("the objects, as YAML:\n{objects}");
     }
     output::result(&text)?;

@@ -97,3 +97,16 @@ fn a_target_that_fails_most_requests_is_not_called_saturated() {
         assert_eq!(findings(connections, (0, 0, 1_000)), 0, "none had a response");
     }
 }
+
+/// Both are kept: the highest says if connections were free, and the mean what waited.
+#[test]
+fn an_interval_has_the_highest_and_the_mean_number_of_outstanding_requests() {
+    let waited = Nanos::from_millis(1_500);
+    let interval = Interval { outstanding_max: 12, outstanding_time: waited, ..Default::default() };
+    let of = |length| {
+        let entry = entry((Nanos::ZERO, length), &interval, None, Taken::default());
+        (entry.outstanding, entry.outstanding_mean)
+    };
+    assert_eq!(of(Nanos::from_millis(500)), (Some(12), Some(3.0)));
+    assert_eq!(of(Nanos::ZERO), (Some(12), None));
+}

@@ -27,6 +27,9 @@ const ARRIVALS_OF_EACH: u64 = 2;
 /// The time without an arrival after which no more duplicates are awaited.
 const QUIET: Nanos = Nanos::from_millis(100);
 
+/// The longest time that the events on their way are awaited once the load is interrupted.
+const ON_THEIR_WAY: Nanos = Nanos::SECOND;
+
 /// The interval at which the arrivals are compared with the events that were sent.
 const BETWEEN_LOOKS: Nanos = Nanos::from_millis(5);
 
@@ -37,6 +40,13 @@ pub(crate) struct Receiving {
     stop: Arc<AtomicBool>,
     progress: Arc<Progress>,
     thread: JoinHandle<Notebook>,
+}
+
+/// The fate of the events.
+pub(crate) struct Delivery {
+    pub(crate) events: Events,
+    /// True if an interruption ended the wait for them.
+    pub(crate) is_cut_short: bool,
 }
 
 impl Receiving {
@@ -64,10 +74,15 @@ impl Receiving {
     }
 
     /// Waits for the events that have not arrived, ends the receiver, and joins the notes.
-    pub(crate) fn finish(self, sent: Gathered, window: Window) -> Events {
+    pub(crate) fn finish(
+        self,
+        sent: Gathered,
+        window: Window,
+        interrupted: &AtomicBool,
+    ) -> Delivery {
         let Gathered { mut senders, unnoted } = sent;
         let sent = senders.iter().map(|sender| sender.len() as u64).sum();
-        self.wait_for(sent);
+        let is_cut_short = !self.wait_for(sent, interrupted);
         let until = clock::now();
         self.stop.store(true, Ordering::Relaxed);
         let notes = self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -77,20 +92,27 @@ impl Receiving {
         events.source = self.sources.join(" ");
         events.unknown += unknown;
         events.unnoted = unnoted + unheard;
-        events
+        Delivery { events, is_cut_short }
     }
 
-    /// Waits until so many events have arrived and nothing more arrives, within the time for that.
-    fn wait_for(&self, sent: u64) {
-        let deadline = clock::now() + self.within;
+    /// Waits until so many events have arrived and nothing more arrives, within the time for that. An interruption
+    /// leaves time only for those on their way; returns false if that cut the wait short.
+    fn wait_for(&self, sent: u64, interrupted: &AtomicBool) -> bool {
+        let mut deadline = clock::now() + self.within;
+        let mut is_cut_short = false;
         while clock::now() < deadline {
             let last = measure::Instant(self.progress.last.load(Ordering::Relaxed));
             let is_quiet = QUIET < clock::now().saturating_since(last);
             if sent <= self.progress.events.load(Ordering::Relaxed) && is_quiet {
-                return;
+                return true;
+            }
+            let soon = clock::now() + ON_THEIR_WAY;
+            if interrupted.load(Ordering::Relaxed) && soon < deadline {
+                (deadline, is_cut_short) = (soon, true);
             }
             clock::sleep_until(clock::now() + BETWEEN_LOOKS);
         }
+        !is_cut_short
     }
 }
 

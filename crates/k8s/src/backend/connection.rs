@@ -47,8 +47,8 @@ impl Kubernetes {
         let cluster = cluster_of(resolved);
         self.generator = cluster.generator.clone();
         let kubeconfig = cluster.kubeconfig.as_ref().map(|path| resolved.path(path));
-        let interrupted = Arc::clone(&self.host.interrupted);
-        let api = Api::connect(kubeconfig.as_deref(), cluster.context.as_deref(), interrupted)?;
+        let interrupted = || Arc::clone(&self.host.interrupted);
+        let api = Api::connect(kubeconfig.as_deref(), cluster.context.as_deref(), interrupted())?;
         let roles = nodes::roles(&api, resolved)?;
         let run = Run {
             id: id(),
@@ -57,9 +57,9 @@ impl Kubernetes {
             owner: None,
             secrets: resolved.secrets.clone(),
         };
-        let helm = Helm { kubeconfig, context: cluster.context.clone() };
+        let helm = Helm::new(kubeconfig, cluster.context.clone(), interrupted());
         if resolved.spec.sut.components().any(|component| component.chart().is_some()) {
-            helm.version().map_err(Stop::no_answer)?;
+            helm.version().map_err(Error::into_stop)?;
         }
         self.connected = Some(Connected {
             api: Arc::new(api),

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Kubernetes, POLL_EVERY, RELEASES, changes, is_dead};
 use crate::api::{self, Api, Error};
 use crate::changes::Patch;
-use crate::helm::Helm;
+use crate::helm::{Helm, Interruption};
 use crate::lease;
 use crate::objects::RUN;
 
@@ -39,12 +39,14 @@ impl Kubernetes {
         let delete = |kind: &str, namespace: &str, name: &str| {
             api.delete(&api::one(kind, namespace, name)).map(drop).map_err(Error::into_stop)
         };
-        if let Some((owner, _)) = &run.owner {
+        // The owner lists the releases of helm: if one is left, `clean --cluster` finds it there.
+        let is_complete = self.started.values().all(|service| service.chart.is_none());
+        if let Some((owner, _)) = run.owner.as_ref().filter(|_| is_complete) {
             note(delete("ConfigMap", &run.namespace, owner));
         }
         let mut namespaces = connected.made_namespaces.clone();
         // The namespace of all runs belongs to the last of them.
-        if others(api, &run.id, &run.namespace).unwrap_or(true) {
+        if !is_complete || others(api, &run.id, &run.namespace).unwrap_or(true) {
             namespaces.remove(&run.namespace);
         }
         for namespace in &namespaces {
@@ -95,7 +97,7 @@ pub(crate) fn remove(
             changes::undo(api, &Patch::all(&object))?;
             for release in releases(&object) {
                 let (namespace, release) = release;
-                helm.uninstall(release, namespace).map_err(Error::Helm)?;
+                helm.uninstall(release, namespace, Interruption::Ends)?;
                 *removed.entry(of.to_owned()).or_default() += 1;
             }
             if kind == "Namespace" {

@@ -85,3 +85,20 @@ fn the_pod_of_a_job_has_the_variables_that_are_given() {
     let refused = job(&run(), "program-1", Path::new(SERVERS), &given).unwrap_err();
     assert!(refused.to_string().contains("it has 2 objects and needs one, a Job"), "{refused}");
 }
+
+#[test]
+fn a_file_without_an_end_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pipe, long) = (folder.path().join("pipe.yaml"), folder.path().join("long.yaml"));
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    std::fs::File::create(&long).unwrap().set_len(MOST_BYTES + 1).unwrap();
+    for (path, why) in [
+        (pipe.as_path(), "it is a pipe, and an experiment reads it more than once"),
+        (Path::new("/dev/zero"), "it is longer than 1 MiB"),
+        (long.as_path(), "it is longer than 1 MiB"),
+    ] {
+        let expected = format!("{}: {why}", path.display());
+        assert_eq!(format!("{:#}", read(path, "servers").unwrap_err()), expected);
+        assert_eq!(format!("{:#}", read_job(path).unwrap_err()), expected);
+    }
+}

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::iter;
 
 use expect_test::expect;
 use lab::backend::Foreign;
@@ -292,6 +293,7 @@ fn a_load_is_a_generator_on_each_node_that_waits_for_its_start() {
         nodes: vec!["w3".to_owned()],
         arguments,
         files: vec![("mix.lua".to_owned(), "request = nil".to_owned())],
+        secret_files: Vec::new(),
         longest: Nanos::from_millis(61_500),
         limits: Limits::default(),
     };
@@ -472,6 +474,7 @@ fn everything_has_the_label_and_the_owner_of_its_run() {
         nodes: vec!["w1".to_owned()],
         arguments: Arguments::default(),
         files: vec![("a".to_owned(), String::new())],
+        secret_files: Vec::new(),
         longest: Nanos::SECOND,
         limits: Limits::default(),
     };
@@ -508,6 +511,7 @@ fn the_receiver_is_the_generator_of_whichever_load() {
         nodes: vec!["w1".to_owned()],
         arguments: Arguments::default(),
         files: Vec::new(),
+        secret_files: Vec::new(),
         longest: Nanos::SECOND,
         limits: Limits::default(),
     };
@@ -553,7 +557,7 @@ fn pods_refer_to_the_secret_of_the_run_and_only_that_object_has_values() {
     assert!(!text(&objects[1..]).contains("canary"), "{}", text(&objects[1..]));
 
     let of_load = run.secrets.only(|name| name == "env.TOKEN");
-    let secret = secrets(&run, &of_load).unwrap();
+    let secret = secrets(&run, &of_load, iter::empty()).unwrap();
     assert_eq!(
         secret["stringData"],
         json!({
@@ -564,9 +568,10 @@ fn pods_refer_to_the_secret_of_the_run_and_only_that_object_has_values() {
     );
     // A plan shows references.
     let run = Run { secrets: run.secrets.without_values(), ..run };
-    let plan = text(&service(&run, &geo, &[])) + &secrets(&run, &of_load).unwrap().to_string();
+    let secret = secrets(&run, &of_load, iter::empty()).unwrap();
+    let plan = text(&service(&run, &geo, &[])) + &secret.to_string();
     assert!(!plan.contains("canary") && plan.contains("${env.TOKEN}"), "{plan}");
-    assert_eq!(secrets(&self::run(), &Secrets::default()), None);
+    assert_eq!(secrets(&self::run(), &Secrets::default(), iter::empty()), None);
 }
 
 #[test]
@@ -580,6 +585,7 @@ fn generators_read_the_secrets_of_their_requests_from_a_mounted_file() {
         nodes: vec!["a".to_owned()],
         arguments,
         files: Vec::new(),
+        secret_files: Vec::new(),
         longest: Nanos::from_secs(10),
         limits: Limits::default(),
     };
@@ -590,4 +596,14 @@ fn generators_read_the_secrets_of_their_requests_from_a_mounted_file() {
     assert_eq!(command[at + 1], "/secrets/load.json");
     assert_eq!(pod["volumes"][1]["secret"]["secretName"], "secrets-0123456789");
     assert!(!text(&objects).contains("canary"));
+    // The key of a client is beside it, and in the same Secret.
+    let key = "1-client.key".to_owned();
+    let with_key = Generators { secret_files: vec![key.clone()], ..generators };
+    let objects = super::generators(&with_secrets(), &with_key);
+    let items = objects[0].pointer("/spec/template/spec/volumes/1/secret/items").unwrap();
+    let item = |key: &str| json!({"key": key, "path": key});
+    assert_eq!(*items, json!([item("1-client.key"), item("load.json")]));
+    let secret = secrets(&with_secrets(), &Secrets::default(), iter::once((key, "a key"))).unwrap();
+    assert_eq!(secret["stringData"]["1-client.key"], "a key");
+    assert_eq!(secret["stringData"]["load.json"], "{}");
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use measure::{Instant, Nanos};
 use results::{Environment, shell};
+use wire::url;
 
 use super::{
     Address, Backend, Drive, Driven, Executed, Limits, Machine, Reply, Service, Stop, Ticking,
@@ -159,7 +160,12 @@ impl Backend for DryRun {
 }
 
 fn named(service: &str, number: u32, scheme: &str) -> Vec<Address> {
-    let address = |name: &String| Address::of_all(&format!("{scheme}://{name}"));
+    let address = |name: &String| {
+        let url = format!("{scheme}://{name}");
+        // A scheme without a usual port needs one: 1 stands for the one that is not known yet.
+        let has_port = url::server(&url).is_ok();
+        Address::of_all(&if has_port { url } else { format!("{url}:1") })
+    };
     replicas(service, number).iter().map(address).collect()
 }
 

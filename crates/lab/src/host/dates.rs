@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use measure::Civil;
-use results::names;
+use results::{names, regular};
 
 use super::unix_seconds;
 
@@ -13,7 +13,7 @@ mod tests;
 /// Returns `results/<name>-2026-11-21-0942`, in universal time; with a number added if it exists.
 pub(crate) fn default_folder(name: &str) -> PathBuf {
     let base = format!("results/{name}-{}", date(unix_seconds()));
-    let is_free = |name: &str| !Path::new(name).exists();
+    let is_free = |name: &str| !regular::is_there(Path::new(name));
     names::free(base.clone(), |number| format!("{base}-{number}"), is_free).into()
 }
 

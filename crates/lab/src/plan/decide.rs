@@ -3,7 +3,7 @@
 
 use measure::search::{Bracket, Judged, Step};
 use measure::{Nanos, Random, Rate};
-use results::answer::failing_in_words;
+use results::answer::{failing_in_words, trials_in_words};
 use results::at_load::{self, AtLoad, Conclusion, Judgement};
 use results::journal::{Entry, Observed, Purpose, Status, Why};
 use results::sessions::Arrivals;
@@ -44,6 +44,9 @@ const MOST_DISTURBED_FAILING: usize = 3;
 const FAR_APART: f64 = 4.0;
 /// The part of the share of failures that remains at a load at which the service fails as much.
 const ALIKE: f64 = 0.9;
+
+/// The most trials that a reason lists.
+const MOST_LISTED: usize = 3;
 
 /// The longest wait for a calm machine before the first repetition of a trial. It grows with each, up
 /// to the longest of all: most disturbances are short, and a trial that is begun too early judges
@@ -109,6 +112,9 @@ pub(super) fn next(
     }
     if let Some(why) = failing_at_any_load(resolved, journal) {
         return Decision::End(Ending::Failing(why));
+    }
+    if let Some(why) = unmeasured(resolved, journal) {
+        return no_answer(why);
     }
     let allowed =
         |allowance, purpose, load| attempt(resolved, journal, spent, allowance, purpose, load);
@@ -295,6 +301,24 @@ fn failing_at_any_load(resolved: &Resolved, journal: &[Entry]) -> Option<String>
     ))
 }
 
+/// Returns why a load has no verdict however often it is tried: no request of an objective was measured there. It is
+/// not known if the load meets the SLO, so no search can go on from it.
+fn unmeasured(resolved: &Resolved, journal: &[Entry]) -> Option<String> {
+    let loads = at_load::by_load(journal).into_iter();
+    let mut complete = loads.filter(|load| is_complete(resolved, load));
+    let (load, slo, trials) = complete.find_map(|load| {
+        let (slo, trials) = load.unmeasured()?;
+        Some((load, slo, trials))
+    })?;
+    let of = slo.label().map(|label| format!(" of `{label}`")).unwrap_or_default();
+    let load = Arrivals::of(journal).load_in_words(load.rate_per_s()?);
+    let trials = trials_in_words(&trials, MOST_LISTED);
+    Some(format!(
+        "no request{of} was measured at {load} ({trials}), so {slo} is neither met nor missed there; measure longer \
+         (phases.measure.time), or send more of these requests"
+    ))
+}
+
 /// Returns the ending of a search that found these bounds of the capacity.
 fn ended(resolved: &Resolved, journal: &[Entry], bracket: &Bracket) -> Ending {
     let each = if 1 < resolved.targets() { " per instance" } else { "" };
@@ -430,7 +454,11 @@ fn point(resolved: &Resolved, load: &AtLoad<'_>) -> Option<Point> {
         // A closed loop has no rate; its only point is never compared.
         asked: rate_of(load).unwrap_or_else(|| Rate::per_second(1.0).expect("one is positive")),
         sustained_per_s: load.sustained_per_s()?,
-        slo_met: load.conclusion().map(|conclusion| conclusion == Conclusion::Met),
+        slo_met: match load.conclusion() {
+            Some(Conclusion::Met) => Some(true),
+            Some(Conclusion::Missed) => Some(false),
+            Some(Conclusion::Open) | None => None,
+        },
         is_bound: false,
     })
 }
@@ -536,10 +564,16 @@ fn attempt(
     let refused = |why: String| Err(Refusal { why, disturbed: false });
     let disturbed = |why: String| Err(Refusal { why, disturbed: true });
     let used_up = |allowed: String, by: &str| {
-        let deaths = deaths(journal);
-        refused(match has_rules(resolved) {
-            true => format!("no stop rule fired in the {allowed} allowed{deaths}"),
-            false => format!("the {allowed} of {by} were not enough{deaths}"),
+        refused(match (has_rules(resolved), deaths(journal)) {
+            (true, None) => format!("no stop rule fired in the {allowed} allowed"),
+            (true, Some((died, last))) => format!(
+                "no stop rule fired in the {allowed} allowed; the system died in {died} of them, the last time: {last}"
+            ),
+            (false, None) => format!("the {allowed} of {by} were not enough"),
+            // More trials are no remedy for deaths.
+            (false, Some((died, last))) => format!(
+                "the system died in {died} of the trials, and the {allowed} of {by} were not enough; the last time: {last}"
+            ),
         })
     };
     let budget = &resolved.spec.budget;
@@ -655,17 +689,11 @@ fn attempt(
     Ok(Attempt { purpose, asked: load, repetition, attempt, await_calm, why: None, bracket: None })
 }
 
-/// Returns how often the system died in trials, and the last reason; nothing if it never did.
-fn deaths(journal: &[Entry]) -> String {
-    let aborted: Vec<&Entry> =
-        trials(journal).filter(|entry| entry.status == Status::Aborted).collect();
-    match aborted.last() {
-        None => String::new(),
-        Some(last) => {
-            let reason = last.reasons.join("\n  ");
-            format!("; the system died in {} of them, the last time: {reason}", aborted.len())
-        }
-    }
+/// Returns how often the system died in trials, and the last reason; `None` if it never did.
+fn deaths(journal: &[Entry]) -> Option<(usize, String)> {
+    let aborted = || trials(journal).filter(|entry| entry.status == Status::Aborted);
+    let last = aborted().last()?;
+    Some((aborted().count(), last.reasons.join("\n  ")))
 }
 
 /// Returns true if a stop rule ends the search.

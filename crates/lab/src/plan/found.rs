@@ -189,6 +189,10 @@ fn seen(entry: &Entry, observed: &Observed, targets: u32) -> Option<fit::Trial> 
         Some(judged.reached_ns.map(|ns| (ns as f64 / limit.0 as f64).ln()))
     };
     let excesses: Option<Vec<f64>> = entry.slo.iter().filter_map(excess).collect();
+    // Without a request of an objective it did not fail.
+    if slo::unmeasured(&[&entry.slo[..]]).is_some() {
+        return None;
+    }
     let known = excesses.filter(|_| entry.status == Status::Valid);
     let of_sessions = entry.asked_per_target_per_s.filter(|_| observed.sessions);
     let load = of_sessions.unwrap_or(observed.offered_per_s / f64::from(targets));

@@ -1,5 +1,5 @@
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
 
@@ -28,6 +28,12 @@ fn a_folder_that_somebody_else_could_use_is_refused_with_the_remedy() {
     assert_eq!(problem(&folder.path().join("new")), None);
     let error = make(&folder.path().join("missing/inner")).unwrap_err().to_string();
     assert!(error.contains("missing cannot be used"), "{error}");
+    // A link is no folder of ours, also if nothing is at its end.
+    let link = folder.path().join("link");
+    symlink(folder.path().join("nowhere"), &link).unwrap();
+    let error = make(&link).unwrap_err().to_string();
+    assert!(error.contains("link cannot be used") && error.contains("not a folder"), "{error}");
+    assert_eq!(problem(&link).as_ref(), Some(&error));
 
     // Others could put another folder in its place.
     let open = folder.path().join("open");
@@ -35,6 +41,7 @@ fn a_folder_that_somebody_else_could_use_is_refused_with_the_remedy() {
     fs::set_permissions(&open, PermissionsExt::from_mode(0o777)).unwrap();
     let error = make(&open.join("runtime")).unwrap_err().to_string();
     assert!(error.contains("others may change it, and it is not sticky"), "{error}");
+    assert_eq!(problem(&open.join("runtime")).as_ref(), Some(&error));
     fs::set_permissions(&open, PermissionsExt::from_mode(0o1777)).unwrap();
     make(&open.join("runtime")).unwrap();
 }

@@ -79,6 +79,22 @@ fn self_reported_statistics_show_how_many_requests_are_queued() {
     assert_eq!(component.connections, [Some(5), Some(5)]);
 }
 
+/// The highest number of a second is that of its worst moment: by it, requests would be queued that were only sent
+/// together.
+#[test]
+fn the_generator_waits_for_as_many_requests_as_on_average() {
+    let interval = |t_s: f64, mean: Option<f64>| results::load::Interval {
+        t_s,
+        length_s: 1.0,
+        outstanding: Some(40),
+        outstanding_mean: mean,
+        ..Default::default()
+    };
+    let series = vec![interval(0.0, Some(2.5)), interval(1.0, None), interval(2.0, Some(4.0))];
+    let load = Load { series, ..Load::empty("") };
+    assert_eq!(outstanding(&load, &whole(4)), [Some(2.5), None, Some(4.0), None]);
+}
+
 #[test]
 fn events_are_those_that_touch_the_measurement_in_their_order() {
     let at = |s: f64| Instant((s * S as f64) as u64);

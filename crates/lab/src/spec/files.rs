@@ -1,10 +1,18 @@
 //! The files that a spec names. Their paths are relative to the spec's folder.
 
-use std::path::PathBuf;
+use std::fs;
+use std::io::ErrorKind::{NotADirectory, NotFound};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use results::regular;
 
 use super::source::SpecError;
 use super::workload::Given;
 use super::{Load, Resolved, Tls};
+
+#[cfg(test)]
+mod tests;
 
 /// A file that the load needs.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,10 +67,11 @@ impl Resolved {
     }
 }
 
-/// Checks that the files exist.
+/// Checks that the files are there.
 pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
-    let absent = |file: &File| !file.path.is_file();
-    let Some(File { field, written, path }) = resolved.files().into_iter().find(absent) else {
+    let refused = |file: File| Some((refusal(&file.path)?, file));
+    let Some((why, File { field, written, path })) = resolved.files().into_iter().find_map(refused)
+    else {
         return Ok(());
     };
     let key = field.rsplit('.').next().unwrap_or(field);
@@ -71,8 +80,25 @@ pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
         _ => "file",
     };
     Err(resolved.source.error(
-        format!("the {what} {} does not exist", path.display()),
+        format!("the {what} {} {why}", path.display()),
         resolved.source.find(key, &written),
         "paths are relative to the spec's folder",
     ))
+}
+
+/// Returns why a path is not a file that can be read again, if it is not: the end of a sentence.
+fn refusal(path: &Path) -> Option<String> {
+    match fs::metadata(path) {
+        Ok(found) if found.is_file() => None,
+        Ok(found) if found.file_type().is_fifo() => Some(format!("is {}", regular::PIPE)),
+        Ok(found) if found.is_dir() => Some("is a folder".to_owned()),
+        Ok(_) => Some("is not a file".to_owned()),
+        Err(error) if !matches!(error.kind(), NotFound | NotADirectory) => {
+            Some(format!("cannot be read: {}", super::plain(&error)))
+        }
+        Err(_) if fs::symlink_metadata(path).is_ok() => {
+            Some("is a link that leads nowhere".to_owned())
+        }
+        Err(_) => Some("does not exist".to_owned()),
+    }
 }

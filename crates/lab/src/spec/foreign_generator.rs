@@ -9,6 +9,7 @@ use results::printed::Since;
 use results::{Metric, Slo};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use wire::http1::check_target;
 
 use super::foreign::Pattern;
 use super::generator;
@@ -205,7 +206,8 @@ const PLACEHOLDERS: [&str; 8] = [URL, ADDRESS, HOST, PORT, DURATION, DURATION_S,
 /// The values of one load, which replace the placeholders of a command.
 #[derive(Clone, Debug)]
 pub struct Values<'a> {
-    pub url: &'a str,
+    /// `None` while it is not known: its placeholders are then left out.
+    pub url: Option<&'a str>,
     /// In whole seconds.
     pub length: Nanos,
     /// Rounded to whole requests per second, which every generator can read.
@@ -220,17 +222,19 @@ pub fn whole(rate: Rate) -> f64 {
 
 /// Returns a command with its placeholders and variables replaced.
 pub fn filled(resolved: &Resolved, command: &Command, values: &Values<'_>) -> Vec<String> {
-    command.0.iter().map(|word| resolved.text(&with(word, values), 1)).collect()
+    let parts = values.url.map(|url| texts::parts(url).expect("the URL and the path were checked"));
+    let parts = parts.unwrap_or_default();
+    command.0.iter().map(|word| resolved.text(&with(word, values, &parts), 1)).collect()
 }
 
-fn with(word: &str, values: &Values<'_>) -> String {
+/// Returns a word with its placeholders replaced; `parts` are those of the URL.
+fn with(word: &str, values: &Values<'_>, [address, host, port]: &[String; 3]) -> String {
     let seconds = values.length.as_secs_f64().round();
     let rate = values.rate.map(|rate| whole(rate).to_string()).unwrap_or_default();
-    let [address, host, port] = texts::parts(values.url);
-    word.replace(URL, values.url)
-        .replace(ADDRESS, &address)
-        .replace(HOST, &host)
-        .replace(PORT, &port)
+    word.replace(URL, values.url.unwrap_or_default())
+        .replace(ADDRESS, address)
+        .replace(HOST, host)
+        .replace(PORT, port)
         .replace(DURATION, &format!("{seconds}s"))
         .replace(DURATION_S, &seconds.to_string())
         .replace(RATE, &rate)
@@ -258,6 +262,7 @@ pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
     };
     let checked = Checked { resolved, command: exec, parse, tool: parse.tool(&exec.0) };
     checked.texts()?;
+    checked.path()?;
     checked.place()?;
     checked.load()?;
     checked.phases()?;
@@ -288,11 +293,12 @@ impl Checked<'_> {
     /// Checks that all variables are known, and that the generator is told where and how long.
     fn texts(&self) -> Result<(), SpecError> {
         let Checked { resolved, tool, .. } = self;
-        let values = Values { url: "", length: Nanos::ZERO, rate: None, connections: 1 };
+        let values = Values { url: None, length: Nanos::ZERO, rate: None, connections: 1 };
+        let parts = <[String; 3]>::default();
         let vars = &resolved.spec.vars;
         for word in &self.command.0 {
             let Err(name) = texts::substitute(
-                &with(word, &values),
+                &with(word, &values, &parts),
                 &resolved.spec,
                 1,
                 &texts::Addresses::new(),
@@ -318,6 +324,17 @@ impl Checked<'_> {
             return self.error(message, "exec:", label);
         }
         Ok(())
+    }
+
+    /// Checks that the URL that the generator is told is one, with the path of the workload.
+    fn path(&self) -> Result<(), SpecError> {
+        let Checked { resolved, .. } = self;
+        let Some(written) = resolved.spec.workload.path() else { return Ok(()) };
+        let path = resolved.text(written, 1);
+        let Err(why) = check_target(&format!("/{path}")) else { return Ok(()) };
+        let message = format!("`{}` is not a valid path: {why}", path.escape_debug());
+        let place = resolved.source.find("path:", written);
+        Err(resolved.source.error(message, place, "correct it; write for example path: /login"))
     }
 
     /// Checks that there is one target, which the generator can reach.

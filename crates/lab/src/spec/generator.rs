@@ -2,7 +2,7 @@
 
 use measure::{Nanos, Rate};
 use results::slo;
-use wire::url;
+use wire::url::{self, Server};
 
 use super::foreign_generator::{Values, filled, whole};
 use super::{BackendKind, Component, Foreign, HTTP, Model, Parse, Protocol, Resolved};
@@ -60,7 +60,7 @@ pub struct ForeignLoad {
 pub fn foreign(resolved: &Resolved, targets: &[String], wanted: &AskedLoad) -> Option<ForeignLoad> {
     let Foreign { exec, parse, .. } = resolved.spec.workload.foreign()?;
     let rate = wanted.rate;
-    let url = targets.first().map_or("", String::as_str);
+    let url = Some(targets.first().expect("a load has a target").as_str());
     let connections = resolved.spec.load.connections_at(rate);
     let of = |length| filled(resolved, exec, &Values { url, length, rate, connections });
     Some(ForeignLoad {
@@ -83,10 +83,10 @@ pub fn check(resolved: &Resolved) -> Arguments {
 
 /// Returns the fields of the spec that set an option of its loads.
 pub fn fields(resolved: &Resolved) -> Vec<&'static str> {
-    let targets = targets_to_check(resolved);
-    let wanted = wanted_to_check(resolved);
-    let (addresses, wanted) = (&[][..], &wanted);
-    let asked = Asked { resolved, targets: &targets, addresses, wanted, only_checked: true };
+    // The targets are no field, and their URLs may not be checked yet.
+    let (targets, addresses) = (&[][..], &[][..]);
+    let wanted = &wanted_to_check(resolved);
+    let asked = Asked { resolved, targets, addresses, wanted, only_checked: true };
     let set = |known: &Known| match known.origin {
         Origin::Spec { field, .. } | Origin::Workload { field }
             if !known.values(&asked).is_empty() =>
@@ -162,20 +162,20 @@ fn targets_to_check(resolved: &Resolved) -> Vec<String> {
 }
 
 /// Returns true if the path of the workload would come behind the query of a URL.
-pub(super) fn is_behind_query(resolved: &Resolved, url: &str) -> bool {
+pub(super) fn is_behind_query(resolved: &Resolved, server: &Server) -> bool {
     let has_path = resolved.spec.workload.path().is_some_and(|path| path != "/");
-    has_path && url.contains('?')
+    has_path && server.target.contains('?')
 }
 
 /// Returns a component's URL with the workload's own path. The path of an endpoint is requested as
 /// it is, unless the workload has another one than `/`.
 pub fn target(resolved: &Resolved, url: &str, instance: u32) -> String {
     let path = resolved.spec.workload.path().map(|path| resolved.text(path, instance));
-    let has_path = url::parse(url).is_ok_and(|url| url.target != "/");
-    match path {
-        Some(path) if path != "/" || !has_path => {
-            format!("{}/{}", url.trim_end_matches('/'), path.trim_start_matches('/'))
-        }
-        Some(_) | None => url.to_owned(),
+    let Some(path) = path else { return url.to_owned() };
+    let server = url::server(url).expect("a URL is checked when it becomes known");
+    if path == "/" && server.target != "/" {
+        return url.to_owned();
     }
+    let Server { before_target, target, .. } = &server;
+    format!("{before_target}{}/{}", target.trim_end_matches('/'), path.trim_start_matches('/'))
 }

@@ -44,11 +44,21 @@ fn own(resolved: &Resolved) -> Vec<Own> {
 /// our generator.
 pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
     let sut = &resolved.spec.sut;
-    let elsewhere = (1..).zip(&sut.endpoint.0).filter_map(|(instance, url)| {
-        Some(url::server(&resolved.text(url, instance)).ok()?.scheme)
-    });
+    let protocol = resolved.spec.workload.protocol();
+    let scheme = |(instance, written): (u32, &String)| {
+        let url = resolved.text(written, instance);
+        url::server(&url).map(|server| server.scheme).map_err(|why| {
+            // The workload may have a better reason.
+            let why = protocol.check(&url).err().unwrap_or(why);
+            resolved.wrong_endpoint(written, &why)
+        })
+    };
     let elsewhere: Vec<String> = match resolved.spec.where_.backend {
-        BackendKind::External => elsewhere.collect(),
+        // With components, its endpoint may be the name of one: that it deploys nothing is said later.
+        BackendKind::External if !sut.deploy.is_empty() => return Ok(()),
+        BackendKind::External => {
+            (1..).zip(&sut.endpoint.0).map(scheme).collect::<Result<_, SpecError>>()?
+        }
         BackendKind::Local | BackendKind::Simulated | BackendKind::Kubernetes => Vec::new(),
     };
     for request in own(resolved) {
@@ -59,7 +69,6 @@ pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
             return Err(refused(resolved, &request, scheme));
         }
     }
-    let protocol = resolved.spec.workload.protocol();
     let Some(endpoint) = sut.endpoint_component().filter(|_| elsewhere.is_empty()) else {
         return Ok(());
     };
@@ -90,19 +99,17 @@ impl Resolved {
     /// with a query no path of the workload.
     pub(crate) fn check_requests(&self, component: &str, url: &str) -> Result<(), SpecError> {
         let source = &self.source;
-        let scheme = match url::server(url) {
-            Ok(server) => server.scheme,
-            Err(why) => {
-                let message = format!("`{component}` is ready at no valid URL: {why}");
-                return Err(source.error(message, source.find("name:", component), ""));
-            }
-        };
+        let server = url::server(url).map_err(|why| {
+            let message = format!("`{component}` is ready at no valid URL: {why}");
+            source.error(message, source.find("name:", component), "")
+        })?;
+        let scheme = &server.scheme;
         let mut own = own(self).into_iter();
         if let Some(request) = own.find(|request| request.to == component && scheme != HTTP) {
-            return Err(refused(self, &request, &scheme));
+            return Err(refused(self, &request, scheme));
         }
         let endpoint = self.spec.sut.endpoint_component().map(Component::name);
-        if endpoint == Some(component) && generator::is_behind_query(self, url) {
+        if endpoint == Some(component) && generator::is_behind_query(self, &server) {
             let message = format!(
                 "`{component}` is ready at a URL with a query, and the workload has a path of its own"
             );

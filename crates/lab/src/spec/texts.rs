@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use results::secrets::{self, ENV};
-use wire::url;
+use wire::url::{self, Destination, Server};
 
 use super::read::did_you_mean;
 use super::source::SpecError;
@@ -43,7 +43,7 @@ pub const FOLDER: &str = "${folder}";
 /// Returns the variables with the addresses of a step's replicas, which have these URLs.
 pub(crate) fn of_step(step: &str, urls: &[String]) -> Vec<(String, String)> {
     let of = |url: &String| {
-        let [address, host, port] = parts(url);
+        let [address, host, port] = parts(url).expect("a URL is checked when it becomes known");
         [address, url.clone(), host, port]
     };
     let all: Vec<[String; 4]> = urls.iter().map(of).collect();
@@ -51,20 +51,24 @@ pub(crate) fn of_step(step: &str, urls: &[String]) -> Vec<(String, String)> {
     (0..).zip(OF_STEP).map(|(part, kind)| (format!("{kind}{step}"), listed(part))).collect()
 }
 
-/// Returns the address of a URL, `host:port`, and its host and its port; a part that it does not have is empty.
-pub(super) fn parts(url: &str) -> [String; 3] {
-    let address = authority(url);
-    let host = url::host_and_port(address).map_or(address, |(host, _)| host);
-    let port = url::server(url).ok().and_then(|server| server.port);
-    let port = port.map(|port| port.to_string()).unwrap_or_default();
-    [address.to_owned(), host.to_owned(), port]
+/// Returns the address of a URL, `host:port` as it was written, and its host and its port. The address of a socket is
+/// its path, and its host and port are empty.
+pub(super) fn parts(url: &str) -> Result<[String; 3], String> {
+    let Server { place, authority, port, .. } = url::server(url)?;
+    let (address, host) = match place {
+        Destination::Host(host, _) => (authority, host),
+        Destination::Socket(path) => (path, String::new()),
+    };
+    Ok([address, host, port.map(|port| port.to_string()).unwrap_or_default()])
 }
 
-/// Returns `host:port` of `http://host:port/base`, without user information.
-pub(crate) fn authority(url: &str) -> &str {
-    let (_, rest) = url.split_once("://").unwrap_or(("", url));
-    let authority = rest.split_once('/').map_or(rest, |(authority, _)| authority);
-    authority.rsplit_once('@').map_or(authority, |(_, host)| host)
+/// Returns `host:port` of each of these URLs, without user information, separated by commas.
+pub(crate) fn addresses_of<'a>(urls: impl Iterator<Item = &'a str>) -> String {
+    let address = |url| {
+        let [address, ..] = parts(url).expect("a URL is checked when it becomes known");
+        address
+    };
+    urls.map(address).collect::<Vec<_>>().join(",")
 }
 
 /// Returns the step whose addresses a variable has.

@@ -1,7 +1,7 @@
 //! Levels that change only the number of replicas of a Deployment: the system stays up, as with
 //! `kubectl scale`, and so does what the other components have in memory.
 
-use super::{Backend, Event, Progress, Stage, Stop, System, smoke, until_ready};
+use super::{Backend, Event, Progress, Stage, Stop, System, check_address, smoke, until_ready};
 use crate::spec::{Component, Helm, Resolved, Step, Sut, replicas_in};
 
 #[cfg(test)]
@@ -50,6 +50,7 @@ impl System {
                 let addresses = backend.scale(&name, sut.replicas_of(component))?;
                 let ready = sut.ready_of(component);
                 for address in &addresses {
+                    check_address(resolved, component, address)?;
                     until_ready(resolved, &ready, &address.of_runner, instance, backend, progress)?;
                 }
                 self.started.insert((instance, component.name().to_owned()), addresses);

@@ -111,6 +111,26 @@ phases: {measure: {time: 5s}}
     );
 }
 
+/// Only a run knows its port.
+#[test]
+fn a_component_whose_scheme_has_no_usual_port_is_planned() {
+    let text = "
+name: shop
+sut:
+  deploy:
+    - process: {name: queue, command: [nats, \"${port}\"], port: auto, scheme: nats}
+    - process: {name: front, command: [front, \"${urls.queue}\"]}
+workload: {get: /}
+load: {model: open, rate: 100/s}
+phases: {measure: {time: 5s}}
+";
+    let resolved = spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]).unwrap();
+    let mut backend = DryRun::default();
+    System::default().deploy(&resolved, &mut backend, &mut crate::progress::Silent).unwrap();
+    let front = backend.told().iter().find(|step| step.contains("front: ")).unwrap();
+    assert!(front.contains("front nats://queue:1 "), "{front}");
+}
+
 #[test]
 fn a_reset_without_steps_restarts_the_components() {
     let text = TWO_INSTANCES

@@ -2,7 +2,7 @@ use measure::Quantile;
 
 use super::*;
 use crate::journal::{Status, Why};
-use crate::slo::{Slo, Verdict};
+use crate::slo::Verdict;
 
 /// A trial of a search for a capacity, of 1,000 requests of which these are over each of two limits.
 fn trial(number: u32, load: f64, over: [u64; 2]) -> Entry {
@@ -58,6 +58,51 @@ fn trials_with_too_few_requests_are_judged_together() {
     // Alone, none of the first two has met the SLO.
     let (entry, _) = only.representative().unwrap();
     assert_eq!(entry.trial, 1);
+}
+
+/// A trial that meets the other objectives, and has no request of a label.
+fn without_login(number: u32) -> Entry {
+    let mut entry = trial(number, 100.0, [0, 0]);
+    let slo: Slo = "login.p99<=20ms".parse().unwrap();
+    let (verdict, met) = (Verdict::Undecided, false);
+    let text = format!("{slo} is undecided: no request was measured");
+    let judged =
+        Judged { slo, over: 0, over_at_least: 0, of: 0, reached_ns: None, verdict, met, text };
+    entry.slo.push(judged);
+    entry.observed.as_mut().unwrap().slo_met = Some(false);
+    entry
+}
+
+/// A reader of "missed" looks for slow logins, and there was none.
+#[test]
+fn an_objective_of_which_no_request_was_measured_is_not_missed() {
+    let journal = [1, 2, 3].map(without_login);
+    let of = |journal: &[Entry]| {
+        let [only] = &by_load(journal)[..] else { panic!() };
+        let unmeasured = only.unmeasured().map(|(slo, trials)| (slo.to_string(), trials));
+        (only.conclusion().unwrap(), unmeasured, only.in_words(3))
+    };
+    let login = |trials: Vec<u32>| Some(("login.p99 ≤ 20 ms".to_owned(), trials));
+    // The next trial may have some.
+    assert_eq!(of(&journal[..2]).1, None);
+    let (conclusion, unmeasured, words) = of(&journal);
+    assert_eq!((conclusion, unmeasured), (Conclusion::Open, login(vec![1, 2, 3])));
+    assert_eq!(
+        words,
+        "there are too few requests for a verdict yet (trials 1, 2 and 3 together: login.p99 ≤ 20 ms is undecided: no \
+         request was measured)"
+    );
+    // A given load, whose trials are judged one by one.
+    let given: Vec<Entry> = journal[..2].iter().cloned().map(swept).collect();
+    let (conclusion, unmeasured, words) = of(&given);
+    assert_eq!((conclusion, unmeasured), (Conclusion::Open, login(vec![1, 2])));
+    assert!(words.contains("trial 2: login.p99 ≤ 20 ms is undecided: no request"), "{words}");
+    // Another objective that is missed decides, and is the one that is named.
+    let mut missed = without_login(1);
+    missed.slo[..2].clone_from_slice(&trial(1, 100.0, [900, 900]).slo);
+    let (conclusion, unmeasured, words) = of(&[missed]);
+    assert_eq!((conclusion, unmeasured), (Conclusion::Missed, None));
+    assert!(words.contains("trial 1: p99 ≤ 20 ms: 900"), "{words}");
 }
 
 #[test]

@@ -214,6 +214,14 @@ fn a_newer_or_foreign_directory_is_refused_with_the_remedy() {
     let empty = tempfile::tempdir().unwrap();
     let error = Directory::open(empty.path()).unwrap_err().to_string();
     assert!(error.contains("not a results directory"), "{error}");
+    let file = directory.path().join("spec.yaml");
+    let error = Directory::open(&file).unwrap_err().to_string();
+    assert!(error.contains("not a results directory"), "{error}");
+    // A manifest is there, and is none that is read.
+    let place = empty.path().join("manifest.json");
+    std::os::unix::fs::symlink("nowhere", place).unwrap();
+    let error = Directory::open(empty.path()).unwrap_err().to_string();
+    assert!(error.contains("manifest.json: a link, not a regular file"), "{error}");
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn a_password_that_ends_the_authority_is_not_repeated_in_the_error() {
 
 fn served(url: &str) -> String {
     match server(url) {
-        Ok(Server { scheme, place, port, url }) => format!("{scheme} {place:?} {port:?} {url}"),
+        Ok(Server { scheme, place, port, url, .. }) => format!("{scheme} {place:?} {port:?} {url}"),
         Err(why) => why,
     }
 }
@@ -107,6 +107,20 @@ fn a_server_may_speak_any_protocol() {
     }
     let socket = "redis+unix://%2Frun%2Fa.sock/0";
     assert_eq!(served(socket), format!("redis Socket(\"/run/a.sock\") None {socket}"));
+}
+
+#[test]
+fn the_target_of_a_server_follows_its_authority() {
+    for (url, before, authority, target) in [
+        ("redis://me:p@[::1]/0", "redis://me:p@[::1]", "[::1]", "/0"),
+        ("HTTP://h:1?x=1#y", "HTTP://h:1", "h:1", "/?x=1"),
+        ("kv://h#?", "kv://h", "h", "/"),
+        ("kv+unix://%2Fa/0", "kv+unix://%2Fa", "localhost", "/0"),
+    ] {
+        let server = server(url).unwrap();
+        let parts = [server.before_target, server.authority, server.target];
+        assert_eq!(parts, [before, authority, target], "{url}");
+    }
 }
 
 #[test]

@@ -42,6 +42,14 @@ fn the_table_and_its_warnings_are_printed() {
     "#]].assert_eq(&text(&found));
 }
 
+/// Spreadsheets begin their files with one.
+#[test]
+fn a_byte_order_mark_is_no_part_of_the_first_column() {
+    let trials = read("\u{feff}stage,p99\nfree,20\nfree,21\n", "stage", &["p99"]).unwrap();
+    let levels: Vec<&str> = trials.rows.iter().map(|row| row.level.as_str()).collect();
+    assert_eq!(levels, ["free", "free"]);
+}
+
 #[test]
 fn a_wrong_table_is_an_error_with_its_place_and_the_remedy() {
     let table = "stage,p99\nfree,20\npinned,21ms\n";

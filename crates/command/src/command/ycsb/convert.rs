@@ -3,6 +3,10 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
 use clap::Args;
 use console::output::{self, Destination, Exit, Failure};
@@ -30,6 +34,8 @@ pub(super) struct Convert {
 
 /// The bytes that are read at once.
 const PIECE: usize = 1 << 20;
+/// The interval at which it looks whether it was interrupted while no lines come.
+const POLL_EVERY: Duration = Duration::from_millis(50);
 
 pub(super) fn convert(arguments: &Convert) -> Result<Exit, Failure> {
     let Convert { input, output } = arguments;
@@ -39,28 +45,38 @@ pub(super) fn convert(arguments: &Convert) -> Result<Exit, Failure> {
             results::regular::shown(input)
         ))
     };
-    let mut lines = File::open(input).map_err(of_input)?;
+    let lines = File::open(input).map_err(of_input)?;
     let place = output::check_place("OUT", output);
     place.map_err(|error| Failure::question(format!("{error:#}")))?;
     let mut file = Output { path: output, file: None };
     let stop = console::signals::interrupted();
-    let mut piece = vec![0; PIECE];
+    let pieces = pieces_of(lines)?;
     let mut keys = Keys::default();
     let mut found = Vec::new();
     loop {
-        let read = lines.read(&mut piece).map_err(of_input)?;
-        match read {
-            0 => keys.end(&mut found),
-            _ => keys.read(&piece[..read], &mut found),
-        }
+        let is_over = match pieces.recv_timeout(POLL_EVERY) {
+            Ok(Ok(piece)) if piece.is_empty() => {
+                keys.end(&mut found);
+                true
+            }
+            Ok(Ok(piece)) => {
+                keys.read(&piece, &mut found);
+                false
+            }
+            Ok(Err(error)) => return Err(of_input(error)),
+            Err(RecvTimeoutError::Timeout) => false,
+            Err(RecvTimeoutError::Disconnected) => {
+                unreachable!("the last piece is empty, or an error")
+            }
+        };
         file.write(&found)?;
         found.clear();
-        if stop.load(std::sync::atomic::Ordering::Relaxed) {
+        if stop.load(Ordering::Relaxed) {
             file.end()?;
             output::error("interrupted: the file of keys ends early");
             return Ok(Exit::Interrupted);
         }
-        if read == 0 {
+        if is_over {
             break;
         }
     }
@@ -80,6 +96,28 @@ pub(super) fn convert(arguments: &Convert) -> Result<Exit, Failure> {
     }
     output::result(&format!("{} keys, {skipped}{too_large}\n", counted(keys.found())))?;
     Ok(Exit::Answered)
+}
+
+/// Reads a file in a thread of its own, piece by piece: while a pipe has nothing, a signal is heard. The last piece is
+/// empty.
+fn pieces_of(mut file: File) -> Result<Receiver<io::Result<Vec<u8>>>, Failure> {
+    let (sender, pieces) = mpsc::sync_channel(1);
+    let read = move || {
+        loop {
+            let mut piece = vec![0; PIECE];
+            let read = file.read(&mut piece).map(|count| {
+                piece.truncate(count);
+                piece
+            });
+            let has_more = read.as_ref().is_ok_and(|piece| !piece.is_empty());
+            if sender.send(read).is_err() || !has_more {
+                return;
+            }
+        }
+    };
+    let started = thread::Builder::new().name("lines".to_owned()).spawn(read);
+    started.map_err(|error| Failure::no_thread(&error))?;
+    Ok(pieces)
 }
 
 /// The file of keys, which is made with the first of them: lines without a key replace nothing.

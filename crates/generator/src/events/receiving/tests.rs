@@ -1,6 +1,20 @@
 use super::*;
 
 #[test]
+fn an_interruption_leaves_a_second_for_the_events_on_their_way() {
+    let progress = Arc::new(Progress::default());
+    let notes = Notebook::new(&[], 0, Arc::clone(&progress));
+    let thread = std::thread::spawn(move || notes);
+    let (sources, within, stop) = (Vec::new(), Nanos::from_secs(60), Arc::default());
+    let receiving = Receiving { sources, within, stop, progress, thread };
+    let begun = clock::now();
+    assert!(receiving.wait_for(0, &AtomicBool::new(true)), "nothing is awaited");
+    assert!(!receiving.wait_for(1, &AtomicBool::new(true)), "one event does not arrive");
+    let took = clock::now() - begun;
+    assert!(took < Nanos::from_secs(20), "{took}");
+}
+
+#[test]
 fn a_receiver_notes_every_arrival_within_its_memory() {
     let progress = Arc::new(Progress::default());
     let mut notes = Notebook::new(&["/a".to_owned()], 2, Arc::clone(&progress));

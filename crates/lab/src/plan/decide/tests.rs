@@ -312,6 +312,53 @@ fn a_trial_is_repeated_as_often_as_allowed_and_no_more() {
     }
 }
 
+/// Returns a trial in which no request had the label of an objective.
+fn without_login(entry: Entry) -> Entry {
+    let judged = slo::Judged {
+        slo: "login.p99<=20ms".parse().unwrap(),
+        over: 0,
+        over_at_least: 0,
+        of: 0,
+        reached_ns: None,
+        verdict: slo::Verdict::Undecided,
+        met: false,
+        text: String::new(),
+    };
+    let mut entry = Entry { slo: vec![judged], ..entry };
+    entry.observed.as_mut().unwrap().slo_met = Some(false);
+    entry
+}
+
+/// It is not missed, so no lower load is tried, and no answer is that the SLO cannot be met.
+#[test]
+fn a_load_without_a_request_of_an_objective_has_no_answer_but_a_remedy() {
+    let mut closed = sweep("trials: 9");
+    closed.spec.search = None;
+    closed.spec.load.rate = None;
+    let given = without_login(entry(&next(&closed, &[]), Status::Valid, 600.0));
+    let expected = "no request of `login` was measured at 600/s (trial 1), so login.p99 ≤ 20 ms is neither met nor missed \
+                    there; measure longer (phases.measure.time), or send more of these requests";
+    assert_eq!(why(&closed, &[given]), expected);
+
+    let search = capacity_of(r#"{"range": ["100/s", "1600/s"], "strategy": "bisect"}"#);
+    let mut journal: Vec<Entry> = Vec::new();
+    let ended = loop {
+        match decide(&search, &journal) {
+            Decision::Run(attempt) => {
+                let entry = without_login(entry(&attempt, Status::Valid, 5_000.0));
+                let trial = journal.len() as u32 + 1;
+                journal.push(Entry { trial, why: attempt.why, ..entry });
+            }
+            Decision::End(ending) => break ending,
+        }
+    };
+    let Ending::NoAnswer(ended) = &ended else { panic!("{ended:?}") };
+    assert_eq!(journal.len(), 3, "{ended}");
+    assert!(ended.contains("(trials 1, 2 and 3), so login.p99 ≤ 20 ms is neither met"), "{ended}");
+    let loads: Vec<Option<f64>> = journal.iter().map(|entry| entry.asked_per_s).collect();
+    assert_eq!(loads, [loads[0]; 3]);
+}
+
 /// The first thing to know is that the system dies, and not that trials are missing.
 #[test]
 fn a_budget_that_deaths_used_up_says_so() {
@@ -324,6 +371,17 @@ fn a_budget_that_deaths_used_up_says_so() {
     let expected = "no stop rule fired in the 2 trials allowed; the system died in 2 of them, the last time: \
                     disturbed";
     assert_eq!(why(&resolved, &journal), expected);
+
+    let mut closed = sweep("trials: 2");
+    closed.spec.search = None;
+    closed.spec.load.rate = None;
+    let mut journal = Vec::new();
+    for _ in 0..2 {
+        journal.push(entry(&next(&closed, &journal), Status::Aborted, 600.0));
+    }
+    let expected = "the system died in 2 of the trials, and the 2 trials of budget.trials were not enough; the last \
+                    time: disturbed";
+    assert_eq!(why(&closed, &journal), expected);
 }
 
 /// A journal is read from its file: the rate in it must be the rate that is asked for.

@@ -54,9 +54,27 @@ fn the_placeholders_are_replaced_in_each_load() {
     let command = &resolved.spec.workload.foreign().unwrap().exec;
     let rate = Rate::per_second(1_234.56);
     let length = Nanos::from_secs(7);
-    let values = Values { url: "http://a:1/", length, rate, connections: 8 };
+    let values = Values { url: Some("http://a:1/"), length, rate, connections: 8 };
     let words = filled(&resolved, command, &values);
     assert_eq!(words, ["mine", "http://a:1/", "7s", "7", "r=1235", "8", "y"]);
+}
+
+#[test]
+fn the_parts_of_the_url_are_without_its_query() {
+    let workload = "exec: [mine, '${address}', '${host}', '${port}', '${duration}'], parse: fortio";
+    let resolved = read(&spec(workload, "model: closed", ""), None, &[]).unwrap();
+    let command = &resolved.spec.workload.foreign().unwrap().exec;
+    let (url, length) = (Some("http://me@a:1?x=1"), Nanos::SECOND);
+    let values = Values { url, length, rate: None, connections: 8 };
+    assert_eq!(filled(&resolved, command, &values), ["mine", "a:1", "a", "1", "1s"]);
+}
+
+#[test]
+fn a_path_that_no_url_can_have_is_refused_before_anything_starts() {
+    let text = spec(&format!("{WRK}, path: '/a b'"), "model: closed", "");
+    let error = read(&text, None, &[]).unwrap_err().to_string();
+    assert!(error.starts_with("`/a b` is not a valid path: ' ' is not allowed"), "{error}");
+    assert!(error.contains("my.yaml:4:"), "{error}");
 }
 
 #[test]

@@ -58,6 +58,25 @@ fn the_path_of_an_endpoint_is_requested_as_it_is_written() {
     for endpoint in ["http://host/fast?x=1", "http://host?x=1"] {
         assert_eq!(target(&plain, endpoint, 1), endpoint);
     }
+    let with_path = read("model: closed", "workload: {get: /a}");
+    for (endpoint, with) in
+        [("http://h:1#top", "http://h:1/a"), ("http://me@h:1/x/#?", "http://me@h:1/x/a")]
+    {
+        assert_eq!(target(&with_path, endpoint, 1), with);
+    }
+}
+
+/// A URL that is not of HTTP has a path, too.
+#[test]
+fn the_path_of_any_endpoint_is_told_to_another_generator_as_it_is_written() {
+    let text = "name: x\nwhere: {backend: external}\nsut: {endpoint: 'redis://h/0'}\n\
+                load: {model: closed}\n\
+                workload: {exec: [wrk, '${url}', '${duration}'], parse: wrk, path: /}\n";
+    let resolved = spec::from_bytes("my.yaml", text.as_bytes(), Path::new("/specs"), None, &[]);
+    let resolved = resolved.unwrap();
+    for (url, told) in [("redis://h/0", "redis://h/0"), ("redis://h", "redis://h/")] {
+        assert_eq!(target(&resolved, url, 1), told);
+    }
 }
 
 #[test]

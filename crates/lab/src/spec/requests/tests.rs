@@ -223,6 +223,8 @@ fn the_path_of_a_workload_does_not_follow_a_query() {
     // The load goes to another component.
     resolved.check_requests("store", with_query).unwrap();
     resolved.check_requests("web", "http://127.0.0.1:1/x").unwrap();
+    // A fragment is not sent.
+    resolved.check_requests("web", "http://127.0.0.1:1/x#?").unwrap();
     read(sut, "get: /").unwrap().check_requests("web", with_query).unwrap();
     let why = resolved.check_requests("web", "http://127.0.0.1:65536").unwrap_err().to_string();
     assert!(why.contains("`65536` is not a valid port"), "{why}");

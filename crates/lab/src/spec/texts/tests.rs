@@ -1,7 +1,7 @@
 use crate::spec::tests::{check, read, spec};
 use expect_test::expect;
 
-use super::{authority, of_step};
+use super::{addresses_of, of_step, parts};
 
 #[test]
 fn an_address_has_a_url_a_host_and_a_port() {
@@ -23,7 +23,37 @@ fn an_address_has_a_url_a_host_and_a_port() {
     );
     let of_plan = ["addresses.db db", "urls.db http://db", "hosts.db db", "ports.db 80"];
     assert_eq!(of(&["http://db"]), of_plan);
-    assert_eq!(authority("http://u:p@h:1/x"), "h:1");
+}
+
+/// The rest of a URL is no part of the address, by whatever character it begins.
+#[test]
+fn the_address_of_a_url_ends_where_its_authority_ends() {
+    for (url, address, host, port) in [
+        ("http://u:p@h:1/x", "h:1", "h", "1"),
+        ("http://h:1?x=1", "h:1", "h", "1"),
+        ("http://h:1?x=a@b", "h:1", "h", "1"),
+        ("http://h:1#top", "h:1", "h", "1"),
+        ("http://h?x=1", "h", "h", "80"),
+        ("redis://me@[::1]:7?x", "[::1]:7", "::1", "7"),
+        ("redis+unix://%2Frun%2Fa.sock/0", "/run/a.sock", "", ""),
+    ] {
+        assert_eq!(parts(url).unwrap(), [address, host, port], "{url}");
+    }
+    assert_eq!(addresses_of(["http://a:1?x=1", "http://b:2/"].into_iter()), "a:1,b:2");
+}
+
+/// An empty address would start a component that reaches nobody.
+#[test]
+fn the_parts_of_what_is_no_url_are_an_error() {
+    for (url, why) in [
+        ("127.0.0.1:7001", "has no scheme"),
+        ("http://h:65536", "is not a valid port"),
+        ("http://::1/", "in brackets: [::1]"),
+        ("nats://h", "names no port"),
+    ] {
+        let refusal = parts(url).unwrap_err();
+        assert!(refusal.contains(why), "{url}: {refusal}");
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use console::output::{self, Exit, Failure};
 use load::driver::Arrivals;
+use measure::Nanos;
 use measure::quantity::counted;
 use mix::{Mix, Shown, StepOf};
 use serde_json::json;
@@ -86,9 +87,10 @@ pub fn mix(command: &Command) -> Result<Exit, Failure> {
     Ok(Exit::Answered)
 }
 
-/// Checks a mix without data.
-pub fn check(path: &Path) -> Result<(), Failure> {
-    MixFile::open(path, None).map(drop).map_err(question)
+/// Checks a mix, and returns the think times of its longest session together.
+pub fn longest_session(path: &Path, data: Option<&Path>) -> Result<Nanos, Failure> {
+    let file = MixFile::open(path, data).map_err(question)?;
+    file.mix(&[]).map(|mix| mix.longest_session()).map_err(Failure::question)
 }
 
 fn arrivals(mix: &Mix) -> Option<&'static str> {

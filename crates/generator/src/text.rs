@@ -7,7 +7,7 @@ use measure::quantity::{counted, grouped, requests};
 use measure::{Bytes, Nanos, Quantile};
 use results::load::{Ended, Group};
 use results::sessions::Arrivals;
-use results::{Events, Load, Times, failing};
+use results::{Events, Load, Times, failing, shell};
 
 use console::output::{Exit, Mark};
 
@@ -81,6 +81,7 @@ fn write(load: &Load, text: &mut String) -> std::fmt::Result {
         let is_certain = exit(load) == Exit::No;
         let fails = if is_certain { fails } else { format!("perhaps for a disturbance: {fails}") };
         writeln!(text, "fails: {fails}")?;
+        look(load).map_or(Ok(()), |look| writeln!(text, "look: {look}"))?;
     }
     if load.partial {
         writeln!(text, "interrupted: {:.1} s were measured", load.measured_s)?;
@@ -94,6 +95,47 @@ fn write(load: &Load, text: &mut String) -> std::fmt::Result {
     }?;
     // Otherwise the exit code would contradict the line above.
     load.answers_even_so().map_or(Ok(()), |why| writeln!(text, "but {why}"))
+}
+
+/// The beginnings of the options with which a request is another one than that of `curl URL`.
+const OF_REQUESTS: [&str; 15] = [
+    "-m",
+    "--method",
+    "-H",
+    "--header",
+    "--body",
+    "--script",
+    "--event",
+    "-k",
+    "--insecure",
+    "--ca",
+    "--cert",
+    "--key",
+    "--sni",
+    "--address",
+    "--connect-to",
+];
+
+/// Returns the command that shows a request, or its response, if there is one.
+fn look(load: &Load) -> Option<String> {
+    let value = |option: &str| {
+        let mut words = load.arguments.iter();
+        let is_own = |word: &&String| word.split('=').next() == Some(option);
+        let word = words.find(is_own)?;
+        word.split_once('=').map(|(_, value)| value).or_else(|| words.next().map(String::as_str))
+    };
+    if let Some(mix) = value("--mix") {
+        let data = value("--data").into_iter().flat_map(|data| ["--data", data]);
+        let words = ["benchwright", "mix", "check", mix].into_iter().chain(data);
+        let command = shell::line(&words.collect::<Vec<&str>>());
+        return Some(format!("`{command}` shows what is asked"));
+    }
+    let is_plain = |word: &String| !OF_REQUESTS.iter().any(|option| word.starts_with(option));
+    let url = load.targets.iter().find(|target| target.path.is_some()).map(|target| &target.url);
+    let url = url.filter(|url| url.starts_with("http://") || url.starts_with("https://"))?;
+    load.arguments.iter().all(is_plain).then(|| {
+        format!("`{}` shows what the service answers", shell::line(&["curl", "-v", url.as_str()]))
+    })
 }
 
 /// Writes parts as a list, `a · b · c`. A part that would pass the last column begins another line, which is

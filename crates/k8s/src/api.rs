@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -17,7 +17,7 @@ use http_body_util::BodyExt;
 use kube::Client;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use lab::backend::Stop;
-use measure::Random;
+use measure::{Nanos, Random};
 use results::regular::MOST_OF_SHORT;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
@@ -38,6 +38,8 @@ const ANSWER: Duration = Duration::from_secs(15);
 const PATIENCE: Duration = Duration::from_secs(120);
 /// The longest time for an answer that we can do without: a kubelet may be lost.
 const SOON: Duration = Duration::from_secs(3);
+/// The longest time in which the kubeconfig's command gives credentials: somebody may have to log in.
+const CREDENTIALS: Nanos = Nanos::from_secs(300);
 /// The first pause between repetitions, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 /// The number of a pod's last log lines that are shown.
@@ -153,6 +155,43 @@ fn path_of(object: &Value) -> String {
     one(text("/kind"), text("/metadata/namespace"), text("/metadata/name"))
 }
 
+/// Returns the kubeconfig files that are read: the named one, those of `KUBECONFIG`, or `~/.kube/config`.
+fn files(named: Option<&Path>) -> Vec<PathBuf> {
+    let of_environment = std::env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty());
+    let usual = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".kube/config"));
+    match (named, of_environment) {
+        (Some(path), _) => vec![path.to_owned()],
+        (None, Some(paths)) => std::env::split_paths(&paths).collect(),
+        (None, None) => usual().into_iter().collect(),
+    }
+}
+
+/// Waits until a connection is made, or has failed.
+fn await_connection(
+    connected: &Receiver<anyhow::Result<Api>>,
+    interrupted: &AtomicBool,
+) -> Result<anyhow::Result<Api>, Stop> {
+    let deadline = lab::host::now() + CREDENTIALS;
+    loop {
+        match connected.recv_timeout(PAUSES.0) {
+            Ok(connected) => return Ok(connected),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Ok(Err(anyhow::anyhow!("no connection was made")));
+            }
+            Err(RecvTimeoutError::Timeout) if interrupted.load(Ordering::Relaxed) => {
+                return Err(Stop::Interrupted);
+            }
+            Err(RecvTimeoutError::Timeout) if deadline <= lab::host::now() => {
+                return Err(Stop::NoAnswer(anyhow::anyhow!(
+                    "connecting to the cluster: no credentials in {CREDENTIALS}; does the `exec` command of the \
+                     kubeconfig wait for somebody? Log in before the run"
+                )));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+}
+
 /// Refuses a kubeconfig that would be read for ever, such as a pipe. One that is not there has an error of its own.
 fn check_file(path: &Path) -> anyhow::Result<()> {
     let Ok(found) = std::fs::metadata(path) else { return Ok(()) };
@@ -173,17 +212,28 @@ impl Api {
         context: Option<&str>,
         interrupted: Arc<AtomicBool>,
     ) -> Result<Api, Stop> {
-        let options =
-            KubeConfigOptions { context: context.map(str::to_owned), ..Default::default() };
-        let named = std::env::var_os("KUBECONFIG").unwrap_or_default();
-        let files: Vec<PathBuf> = match kubeconfig {
-            Some(path) => vec![path.to_owned()],
-            None => std::env::split_paths(&named).collect(),
-        };
-        files.iter().try_for_each(|path| check_file(path)).map_err(Stop::Question)?;
+        files(kubeconfig).iter().try_for_each(|path| check_file(path)).map_err(Stop::Question)?;
         let is_named = kubeconfig.is_some() || context.is_some();
-        let connected = Api::with(interrupted, async {
-            let config = match (kubeconfig, context) {
+        let (kubeconfig, context) = (kubeconfig.map(Path::to_owned), context.map(str::to_owned));
+        let stop = Arc::clone(&interrupted);
+        let (sender, connected) = mpsc::channel();
+        // A command of the kubeconfig for credentials runs meanwhile, and may wait for ever.
+        std::thread::spawn(move || {
+            // After an interruption nobody waits for it.
+            let _ = sender.send(Api::of_config(kubeconfig.as_deref(), context, interrupted));
+        });
+        let connected = await_connection(&connected, &stop)?.context("connecting to the cluster");
+        connected.map_err(if is_named { Stop::Question } else { Stop::NoAnswer })
+    }
+
+    fn of_config(
+        kubeconfig: Option<&Path>,
+        context: Option<String>,
+        interrupted: Arc<AtomicBool>,
+    ) -> anyhow::Result<Api> {
+        let options = KubeConfigOptions { context, ..Default::default() };
+        Api::with(interrupted, async {
+            let config = match (kubeconfig, &options.context) {
                 (Some(path), _) => {
                     let file = Kubeconfig::read_from(path)?;
                     Config::from_custom_kubeconfig(file, &options).await?
@@ -192,9 +242,7 @@ impl Api {
                 (None, None) => Config::infer().await?,
             };
             Ok(Client::try_from(config)?)
-        });
-        let connected = connected.context("connecting to the cluster");
-        connected.map_err(if is_named { Stop::Question } else { Stop::NoAnswer })
+        })
     }
 
     fn with(

@@ -5,14 +5,16 @@
 use measure::estimate::CONFIDENCE;
 use measure::quantity::requests;
 use measure::{Nanos, Rate, spread};
-use results::answer::{self, Search, failing_in_words, failing_strands};
+use results::answer::{self, Search, disturbed_in_words, failing_in_words, failing_strands};
 use results::at_load::{self, Judgement};
 use results::comparison::Verdict;
 use results::explanation::{Advice, Code};
 use results::journal::{Purpose, Status};
 use results::{Answer, analysis, reproducibility, slo};
 
+use crate::answer::met_nowhere_in_words;
 use crate::past::Past;
+use crate::plan::CORRECT;
 use crate::spec::{BackendKind, Resolved, Spec, Start};
 
 #[cfg(test)]
@@ -49,14 +51,17 @@ fn advice(code: Code, text: String, change: Option<String>) -> Advice {
 
 /// A service that fails at every load: no other change helps before that is mended.
 fn failing(answer: &Answer) -> Vec<Advice> {
-    if failing_strands(&answer.trials).is_empty() {
-        return Vec::new();
-    }
-    let failures = failing_in_words(answer.trials.iter()).into_iter();
-    let text = |failures| {
-        format!("{failures}. First change the service, or the requests that it gets (`workload`)")
+    let mut ends = answer.searches.iter().map(|search| &search.stopped_by);
+    let text = match failing_strands(&answer.trials).is_empty() {
+        // A few failures may be more than the SLO allows.
+        true => ends.find(|why| why.contains(CORRECT)).cloned(),
+        false => failing_in_words(answer.trials.iter()).map(|failures| {
+            format!(
+                "{failures}. First change the service, or the requests that it gets (`workload`)"
+            )
+        }),
     };
-    failures.map(|failures| advice(Code::Failing, text(failures), None)).collect()
+    text.into_iter().map(|text| advice(Code::Failing, text, None)).collect()
 }
 
 fn not_pinned(spec: &Spec) -> Vec<Advice> {
@@ -73,24 +78,27 @@ fn not_pinned(spec: &Spec) -> Vec<Advice> {
     vec![advice(Code::NotPinned, text, Some(change))]
 }
 
+/// A machine on which other programs ran: a quiet one comes before more time.
 fn disturbed(answer: &Answer, directory: &str) -> Vec<Advice> {
+    let what = disturbed_in_words(&answer.trials).or_else(|| invalid_in_words(answer));
+    let remedy = match answer.go_on(directory) {
+        Some(command) => format!("Go on once the machine is quiet: {command}"),
+        None => "Run it on a quieter machine, or once this one is quiet".to_owned(),
+    };
+    let text = what.map(|what| format!("{what}. {remedy}"));
+    text.into_iter().map(|text| advice(Code::Disturbed, text, None)).collect()
+}
+
+/// Returns how many trials were not valid, if these cost too much time.
+fn invalid_in_words(answer: &Answer) -> Option<String> {
     let trials = answer.trials.iter().filter(|entry| entry.purpose == Purpose::Trial);
     let mut invalid = trials.clone().filter(|entry| entry.status == Status::Invalid);
     let (count, of) = (invalid.clone().count(), trials.count());
-    if (count as f64) <= TOO_MANY_INVALID * of as f64 {
-        return Vec::new();
-    }
     let last = invalid.next_back().and_then(|entry| entry.reasons.first());
     let last = last.map(|reason| format!(", the last by: {}", reason.trim_end_matches('.')));
     let last = last.unwrap_or_default();
-    let text = format!(
-        "{count} of {of} trials were not valid{last}. {}",
-        match answer.go_on(directory) {
-            Some(command) => format!("Go on once the machine is quiet: {command}"),
-            None => "Run it on a quieter machine, or once this one is quiet".to_owned(),
-        }
-    );
-    vec![advice(Code::Disturbed, text, None)]
+    let are_too_many = TOO_MANY_INVALID * (of as f64) < count as f64;
+    are_too_many.then(|| format!("{count} of {of} trials were not valid{last}"))
 }
 
 /// Judgements that one trial could not decide for lack of requests.
@@ -228,13 +236,7 @@ fn of_bounds(resolved: &Resolved, found: &Answer) -> Vec<Advice> {
         let change = spec.load.connections.written(4);
         return one(Code::FewConnections, text.to_owned(), Some(change));
     }
-    let missed = |search: &&Search| search.verdict == answer::Verdict::No && search.lower.is_none();
-    let missed = searches().find(missed);
-    if let Some((search, upper)) = missed.and_then(|search| Some((search, search.upper?))) {
-        let text = format!(
-            "no load met the SLO, down to {}: search lower, or ask for less",
-            search.arrivals().load_in_words(upper)
-        );
+    if let Some(text) = searches().find_map(met_nowhere_in_words) {
         return one(Code::NotEnclosed, text, below(resolved, found));
     }
     // With a larger budget it goes on in its range.

@@ -8,8 +8,8 @@ use results::Answer;
 use results::analysis::conclusions::spreads_in_words;
 use results::analysis::{Analysis, Code};
 use results::answer::{
-    Capacity, Estimate, Level, Repeated, SCHEMA, Search, Verdict, add_intervals, failing_in_words,
-    failing_strands, habit_in_words, habits_in_words, validity_in_words,
+    Capacity, Estimate, Level, Repeated, SCHEMA, Search, Validity, Verdict, add_intervals,
+    failing_in_words, failing_strands, habit_in_words, habits_in_words, validity_in_words,
 };
 use results::at_load::{self, AtLoad, Conclusion};
 use results::comparison::{Compared, Comparison, MARGIN, Verdict as Outcome};
@@ -167,6 +167,7 @@ fn answer(
         between_levels: Vec::new(),
         comparison: None,
         scaling: Vec::new(),
+        validity: Validity::of(&trials),
         resume: None,
         trials,
         report: None,
@@ -396,10 +397,9 @@ fn no_in_words(answer: &Answer) -> String {
     let failing = failing_strands(&answer.trials);
     let no = || answer.searches.iter().filter(|search| search.verdict == Verdict::No);
     let (failed, failing) = (no().count(), no().filter(|s| failing.contains(&s.strand)).count());
+    let why = Some(answer.stopped_by.as_str()).filter(|why| why.contains(CORRECT));
     match answer.searches.len() {
-        0 | 1 if 0 < failing => {
-            let why = &answer.stopped_by;
-            let why = Some(why.as_str()).filter(|why| why.contains(CORRECT));
+        0 | 1 if 0 < failing || why.is_some() => {
             let why = why.unwrap_or("so many requests failed that nothing was sustained");
             format!("the service fails: {why}")
         }
@@ -414,9 +414,24 @@ fn no_in_words(answer: &Answer) -> String {
             Some(Comparison { a, b, .. }) => format!("{b} is worse than {a}"),
             None => "the answer is no".to_owned(),
         },
-        0 | 1 => "no load met the SLO".to_owned(),
+        0 | 1 => {
+            let down_to = answer.searches.first().and_then(met_nowhere_in_words);
+            down_to.unwrap_or_else(|| "no load met the SLO".to_owned())
+        }
         all => format!("no load met the SLO in {failed} of {all} searches"),
     }
+}
+
+/// Returns the lowest load of a search that met the SLO nowhere, with the remedy; `None` of other searches, and if no
+/// lower load would meet it either.
+pub(crate) fn met_nowhere_in_words(search: &Search) -> Option<String> {
+    let is_met_nowhere = search.verdict == Verdict::No && search.lower.is_none();
+    let fails = search.stopped_by.contains(CORRECT);
+    let lowest = search.upper.filter(|_| is_met_nowhere && !fails)?;
+    Some(format!(
+        "no load met the SLO, down to {}: search lower, or ask for less",
+        search.arrivals().load_in_words(lowest)
+    ))
 }
 
 /// The first line; output of the components may follow it.

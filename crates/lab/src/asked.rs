@@ -36,6 +36,8 @@ pub struct Asked {
     pub slo: Vec<Slo>,
     pub headers: Vec<Field>,
     pub requests: Requests,
+    /// The think times of one session, the longest of a mix; zero without sessions.
+    pub session: Nanos,
     pub connections: u32,
     pub timeout: Nanos,
     /// A file with the issuers to trust.

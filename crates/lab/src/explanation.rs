@@ -319,7 +319,7 @@ fn of_searched(search: &Search, trials: &[&Entry]) -> Vec<Sentence> {
             (true, Found::Bounds { at_most: Some(_), .. }) => {
                 let known = known.in_words(|per_s| search.arrivals().load_in_words(per_s));
                 text += &format!(
-                    "; the search ended before these bounds were near enough, so the capacity is {known}"
+                    "; the search ended before these bounds were near enough and confirmed, so the capacity is {known}"
                 );
             }
             (true, _) => text += "; the capacity may be higher, since no load above it is a bound",

@@ -12,12 +12,13 @@ use results::{Entry, Metric};
 use crate::course::{Attempt, Ending, Position};
 use crate::spec::{Arms, Cell, Offered, Order, Question, Resolved, SpecError, questions};
 
-pub(crate) use decide::CORRECT;
 pub use decide::{Decision, bracket, points, seed_of, swept};
+pub(crate) use failing::CORRECT;
 
 use decide::Spent;
 
 mod decide;
+mod failing;
 pub(crate) mod found;
 pub(crate) mod slow;
 

@@ -377,6 +377,10 @@ impl Line<'_> {
             // The printed percentile may be within its limit.
             if let Some(judged) = entry.slo.iter().find(|judged| judged.is_missed_by_failures()) {
                 write!(f, ", more than {} allows", judged.slo)?;
+                // The first is the most frequent.
+                if let Some(failure) = observed.failing.first() {
+                    write!(f, ": {}", failure.text)?;
+                }
             }
         }
         match (&observed.limit, &observed.limited_by) {

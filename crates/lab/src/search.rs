@@ -73,6 +73,10 @@ pub fn next(
                 () if asks_capacity && points.iter().all(is_met) => {
                     (false, met_everywhere(&last, ""))
                 }
+                () if asks_capacity && all_missed(points) => {
+                    let first = arrivals.load_in_words(points[0].asked.as_per_second());
+                    (true, missed_everywhere(search, &first, ""))
+                }
                 () => (true, format!("the range was measured up to {last}")),
             };
             Next::Ended { answered, why }
@@ -130,6 +134,15 @@ fn above(sweep: &Sweep, load: Rate) -> Rate {
 /// Returns the reason why a search for a capacity ends without one at the end of its range.
 pub(crate) fn met_everywhere(to: &str, each: &str) -> String {
     format!("the SLO was met up to {to}{each}, the end of the range: raise it")
+}
+
+/// Returns the reason why a search for a capacity ends at the lowest load that it tries, which misses the SLO.
+pub(crate) fn missed_everywhere(search: &Search, lowest: &str, each: &str) -> String {
+    let end = match (search.start, search.to) {
+        (Start::At(_), Some(_)) => "the lower end of the range: lower it, or ask for less",
+        _ => "where the search gives up: state a lower range, or ask for less",
+    };
+    format!("the SLO was missed down to {lowest}{each}, {end}")
 }
 
 /// Returns true if a rule for the maximum has fired: the last loads brought no more than those before them.

@@ -116,6 +116,7 @@ pub fn load(path: &Path, profile: Option<&str>, set: &[String]) -> Result<Resolv
     let folder = folder.unwrap_or(Path::new("."));
     let resolved = from_bytes(&name, &bytes, folder, profile, set)?;
     compare::check_until(&resolved)?;
+    compare::check_trials(&resolved)?;
     scaling::check_values(&resolved)?;
     Ok(resolved)
 }

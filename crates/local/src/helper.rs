@@ -12,7 +12,8 @@ use std::thread;
 use lab::backend::Stop;
 use lab::{Host, host};
 use measure::Nanos;
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use crate::output::LAST_WORDS;
 use crate::process::{self, POLL_EVERY, Process};
@@ -22,6 +23,11 @@ mod tests;
 
 /// The bytes that are kept of each stream of a program whose answer is short: an error comes last.
 pub const MOST: usize = 64 << 10;
+
+/// The signals for a program of the user after an interruption: Ctrl-C reaches it, too, and a run of ours ends its
+/// components first.
+const AFTER_INTERRUPTION: [(Nanos, Signal); 2] =
+    [(Nanos::from_secs(2), Signal::SIGTERM), (Nanos::from_secs(30), Signal::SIGKILL)];
 
 /// The bounds of a program.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +80,27 @@ pub fn ask_within(
     process.reap();
     let read = |end: &Receiver<Vec<u8>>| end.recv_timeout(LAST_WORDS).unwrap_or_default();
     Ok(Answer { status: ended?, stdout: read(&stdout), stderr: read(&stderr) })
+}
+
+/// Runs a program of the user to its end, with our streams and in our process group, as it may ask at the terminal. At
+/// an interruption it is signalled if it does not end by itself.
+pub fn accompany(mut command: Command, interrupted: &AtomicBool) -> io::Result<ExitStatus> {
+    let mut child = command.spawn()?;
+    let mut signals = AFTER_INTERRUPTION.into_iter().peekable();
+    let mut since = None;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if interrupted.load(Ordering::Relaxed) {
+            let begun = *since.get_or_insert_with(host::now);
+            if let Some((_, signal)) = signals.next_if(|(after, _)| begun + *after <= host::now()) {
+                // It is not reaped yet, so the number is still its own.
+                let _ = kill(Pid::from_raw(child.id() as i32), signal);
+            }
+        }
+        host::rest(POLL_EVERY);
+    }
 }
 
 fn until_ended(

@@ -127,6 +127,14 @@ pub fn more_blocks(blocks: &[Block], significance: f64, margin: f64) -> Option<u
     Some((needed - blocks.len()) as u32)
 }
 
+/// Returns the smallest probability that the test can find in so many trials of each arm, so many of them in each
+/// block: two of all orders of the arms are as extreme as possible.
+pub fn least_p(trials: u64, in_a_block: u64) -> f64 {
+    let orders = |of_each: u64| ln_binomial(2 * of_each, of_each);
+    let (whole, rest) = (trials / in_a_block, trials % in_a_block);
+    2.0 * (-(whole as f64 * orders(in_a_block) + orders(rest))).exp()
+}
+
 /// Returns the difference of the arms' means in each block.
 fn differences(logs: &[Block]) -> Vec<f64> {
     logs.iter().map(|block| mean(&block.b) - mean(&block.a)).collect()

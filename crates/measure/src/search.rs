@@ -102,6 +102,25 @@ pub fn bracket(search: &Search, seen: &[Judged]) -> Bracket {
     replay(search, seen).relevant(Load::so_far)
 }
 
+/// Returns the number of trials at the lower and at the upper bound that an answer still needs, if each of them agrees
+/// with the trials before it; `None` if it needs more than that.
+pub fn unconfirmed(search: &Search, seen: &[Judged]) -> Option<(u64, u64)> {
+    let mut tried = replay(search, seen);
+    let Bracket { lower, upper } = tried.relevant(Load::so_far);
+    let (lower, upper) = (lower?, upper?);
+    let (mut of_lower, mut of_upper) = (0, 0);
+    while let Step::Try { load, .. } = tried.step(search) {
+        let passed = load == lower;
+        match () {
+            () if passed => of_lower += 1,
+            () if load == upper => of_upper += 1,
+            () => return None,
+        }
+        tried.count(&Judged { load, passed }, search);
+    }
+    Some((of_lower, of_upper))
+}
+
 /// Returns the number of trials of a search, until it ends or `passes` returns no verdict.
 pub fn trials(search: &Search, mut passes: impl FnMut(Rate) -> Option<bool>) -> u64 {
     let mut tried = Tried::default();

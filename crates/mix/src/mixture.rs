@@ -5,7 +5,7 @@ use std::sync::Arc;
 use load::Label;
 use load::driver::Arrivals;
 use load::observe::MOST_LABELS;
-use measure::Random;
+use measure::{Nanos, Random};
 
 use crate::capture::Needs;
 use crate::data::Data;
@@ -212,6 +212,14 @@ impl Mix {
             before = *sum;
         }
         requests / before
+    }
+
+    /// Returns the mean think times of its longest session together; zero if no session thinks.
+    pub fn longest_session(&self) -> Nanos {
+        let journeys = self.sessions.iter().flat_map(|sessions| &sessions.journeys);
+        let thinks =
+            |journey: &Journey| journey.steps.iter().map(|step| step.think.mean()).sum::<Nanos>();
+        journeys.map(thinks).max().unwrap_or(Nanos::ZERO)
     }
 
     pub(crate) fn sessions(&self) -> Option<&Sessions> {

@@ -219,6 +219,7 @@ impl Fixture {
             between_levels: Vec::new(),
             comparison: None,
             scaling: Vec::new(),
+            validity: answer::Validity::of(&self.entries),
             resume: None,
             trials: self.entries.clone(),
             report: None,

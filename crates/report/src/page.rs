@@ -326,11 +326,25 @@ fn conclusions(run: &Run) -> Vec<(&'static str, String)> {
         // Each of several searches has its own limit.
         if !run.has_several() {
             let limit = answer.limited_by.clone();
-            said.push(("limited by", limit.unwrap_or_else(|| "no observed resource".into())));
+            said.push(("limited by", limit.unwrap_or_else(|| without_limit(run).to_owned())));
         }
         said.push(("stopped by", answer.stopped_by.clone()));
     }
     said
+}
+
+/// The backend of a service that runs elsewhere.
+const EXTERNAL: &str = "external";
+
+/// Returns why no resource is named that limited the system.
+fn without_limit(run: &Run) -> &'static str {
+    match run.manifest.backend.as_str() {
+        EXTERNAL => {
+            "not known: nothing of the service was observed, since this run did not start it; an experiment that starts it \
+             (benchwright init -- COMMAND) observes its CPU, threads, memory and connections"
+        }
+        _ => "no observed resource",
+    }
 }
 
 fn figures(run: &Run, out: &mut String) -> std::fmt::Result {

@@ -74,6 +74,9 @@ pub struct Answer {
     /// The growth over the levels of the factor that the spec names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scaling: Vec<Scaling>,
+    /// Absent in earlier answers.
+    #[serde(default)]
+    pub validity: Validity,
     pub trials: Vec<Entry>,
     /// The path of the report: as printed, relative to the working directory of the command; as
     /// kept, relative to the results directory.
@@ -115,6 +118,7 @@ impl Answer {
             between_levels: Vec::new(),
             comparison: None,
             scaling: Vec::new(),
+            validity: Validity::of(journal),
             trials: journal.to_vec(),
             ..self
         }
@@ -174,6 +178,39 @@ pub enum Verdict {
     /// The run has not ended, or was killed: the answer is based on the trials so far. Never
     /// written into a directory.
     Open,
+}
+
+/// The numbers of a run's trials by their validity; probes are not counted.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Validity {
+    pub trials: u32,
+    /// The valid ones, with those that were disturbed or in a slow machine.
+    pub valid: u32,
+    /// The valid ones of which others used the CPUs of the system.
+    pub valid_but_disturbed: u32,
+    /// The valid ones in a slow machine, which no further repetition was allowed for.
+    pub valid_but_slow: u32,
+    pub bounded: u32,
+    pub invalid: u32,
+    pub aborted: u32,
+}
+
+impl Validity {
+    /// Returns the numbers of a journal.
+    pub fn of(journal: &[Entry]) -> Validity {
+        let trials = || journal.iter().filter(|entry| entry.purpose == Purpose::Trial);
+        let count = |is: &dyn Fn(&Entry) -> bool| trials().filter(|entry| is(entry)).count() as u32;
+        let of = |status: Status| count(&|entry| entry.status == status);
+        Validity {
+            trials: count(&|_| true),
+            valid: of(Status::Valid),
+            valid_but_disturbed: count(&Entry::is_valid_but_disturbed),
+            valid_but_slow: count(&Entry::is_valid_but_slow),
+            bounded: of(Status::Bounded),
+            invalid: of(Status::Invalid),
+            aborted: of(Status::Aborted),
+        }
+    }
 }
 
 /// One combination of levels, with the results of its searches together.
@@ -531,12 +568,31 @@ pub fn failing_strands<'a>(journal: impl IntoIterator<Item = &'a Entry>) -> BTre
     strands.into_iter().filter_map(|(strand, is_failing)| is_failing.then_some(strand)).collect()
 }
 
-/// Returns the habits of the server that make its figures those of something else, each with the number of trials that
-/// show it, and the remedy; and before each the subject of the line.
+/// Returns what makes the figures of a run those of something else than the service, with the number of trials that
+/// show it, and the remedy: habits of its server, a rate limiter and disturbances; and before each the subject of the
+/// line.
 pub fn habits_in_words(journal: &[Entry]) -> Vec<(&'static str, String)> {
     let in_words = |habit: Habit| Some((habit.about(), habit_in_words(journal, habit)?));
     let habits = Habit::ALL.into_iter().filter_map(in_words);
-    habits.chain(limiter_in_words(journal).map(|text| ("rate limit", text))).collect()
+    let limiter = limiter_in_words(journal).map(|text| ("rate limit", text));
+    let disturbed = disturbed_in_words(journal)
+        .map(|text| ("disturbed", format!("{text}; measure again once the machine is quiet")));
+    habits.chain(limiter).chain(disturbed).collect()
+}
+
+/// Returns what disturbed most trials of a run, and what that means for its answer: `3 of 4 trials were disturbed (trial
+/// 4: pid 9 cc used 89.5 % of CPU 0), which only slows a system down: …`; `None` if it was not most of them.
+pub fn disturbed_in_words(journal: &[Entry]) -> Option<String> {
+    let trials = || journal.iter().filter(|entry| entry.purpose == Purpose::Trial);
+    let disturbed = || trials().filter(|entry| !entry.disturbed.is_empty());
+    let (count, all) = (disturbed().count(), trials().count());
+    let last = disturbed().next_back().filter(|_| all < 2 * count)?;
+    Some(format!(
+        "{count} of {all} trials were disturbed (trial {}: {}), which only slows a system down: the capacity is probably \
+         higher than what was found",
+        last.trial,
+        last.disturbed.join("; ")
+    ))
 }
 
 /// Returns the same of one habit; `None` if no trial shows it.
@@ -576,14 +632,15 @@ fn limiter_in_words(journal: &[Entry]) -> Option<String> {
 }
 
 /// Returns how many trials were valid, with the numbers of the others: `15 of 18 trials valid; valid, but
-/// disturbed: trial 3; slowed, but usable: trial 9; not valid: trials 12 and 13`.
+/// disturbed: trial 3; valid, but in a slow machine: trial 4; slowed, but usable: trial 9; not valid: trials 12 and 13`.
 pub fn validity_in_words<'a>(journal: impl Iterator<Item = &'a Entry> + Clone) -> String {
     let trials = journal.filter(|entry| entry.purpose == Purpose::Trial);
     let valid = trials.clone().filter(|entry| entry.status == Status::Valid).count();
     let mut text = format!("{valid} of {} trials valid", trials.clone().count());
     type Is = fn(&Entry) -> bool;
-    let others: [(Is, &str); 4] = [
+    let others: [(Is, &str); 5] = [
         (Entry::is_valid_but_disturbed, "valid, but disturbed"),
+        (Entry::is_valid_but_slow, "valid, but in a slow machine"),
         (|entry| entry.status == Status::Bounded, "slowed, but usable"),
         (|entry| entry.status == Status::Invalid, "not valid"),
         (|entry| entry.status == Status::Aborted, "aborted"),

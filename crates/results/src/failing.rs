@@ -209,11 +209,9 @@ impl Tally {
         self.failed as f64 / self.ended().max(1) as f64
     }
 
-    /// Returns the share of the requests that ended which were answered wrongly, and not refused.
-    pub fn wrong_share(self, failures: &[Failure]) -> f64 {
-        let is_wrong = |it: &&Failure| it.is_wrong_response() && !it.is_refusal();
-        let wrong: u64 = failures.iter().filter(is_wrong).map(|failure| failure.count).sum();
-        wrong as f64 / self.ended().max(1) as f64
+    /// Returns the share of the requests that ended which failed in a way that no lower load is likely to change.
+    pub fn share_at_any_load(self, failures: &[Failure]) -> f64 {
+        at_any_load(failures) as f64 / self.ended().max(1) as f64
     }
 
     /// A request that did not end may still succeed.
@@ -267,6 +265,11 @@ pub fn are_most(failed_share: f64) -> bool {
 /// Returns true for a share of failures with which a system fell short.
 pub fn is_failing(failed_share: f64) -> bool {
     NOTICED < failed_share
+}
+
+/// Returns the number of requests that failed in a way that no lower load is likely to change.
+pub(crate) fn at_any_load(failures: &[Failure]) -> u64 {
+    failures.iter().filter(|failure| failure.is_of_any_load()).map(|failure| failure.count).sum()
 }
 
 /// Returns true if a lower load cannot change that these requests failed: the service did not refuse them.

@@ -8,6 +8,9 @@ pub(crate) const WRONG_BUT_WHOLE: [&str; 3] = [STATUS, "check", "capture"];
 const MALFORMED: &str = "malformed";
 /// The outcome of requests whose response has a status of failure.
 pub(crate) const STATUS: &str = "status";
+/// The outcome of requests that got no connection, and the reason if nothing listened.
+const CONNECT: &str = "connect";
+const NOT_LISTENING: &str = "connection refused";
 /// The status with which a rate limiter refuses requests (RFC 6585, 4).
 const LIMITED: &str = "429";
 /// The statuses with which a service refuses a load that is too high for it.
@@ -42,6 +45,13 @@ impl Failure {
     /// Returns true if the service refused these requests, which it may not do at a lower load.
     pub(crate) fn is_refusal(&self) -> bool {
         self.outcome == STATUS && self.reason.as_deref().is_none_or(|it| REFUSALS.contains(&it))
+    }
+
+    /// Returns true if no lower load is likely to change that these requests failed: they were answered wrongly and not
+    /// refused, or nothing listened.
+    pub(crate) fn is_of_any_load(&self) -> bool {
+        let is_unheard = self.outcome == CONNECT && self.reason.as_deref() == Some(NOT_LISTENING);
+        is_unheard || self.is_wrong_response() && !self.is_refusal()
     }
 
     pub(crate) fn is_of_limiter(&self) -> bool {

@@ -220,7 +220,16 @@ impl Entry {
     pub fn is_valid_but_disturbed(&self) -> bool {
         self.status == Status::Valid && !self.disturbed.is_empty()
     }
+
+    /// Returns true if the trial is valid, although the machine was slow in it: no other repetition was allowed.
+    pub fn is_valid_but_slow(&self) -> bool {
+        let is_slow = |warning: &String| warning.starts_with(SLOW_MACHINE);
+        self.status == Status::Valid && self.warnings.iter().any(is_slow)
+    }
 }
+
+/// The beginning of the reason, or of the warning, of a trial in a slow machine.
+pub const SLOW_MACHINE: &str = "slow machine: ";
 
 /// The most trials whose files that cannot be read are named.
 const MOST_NAMED: usize = 10;
@@ -488,15 +497,23 @@ impl Observed {
         self.tally().is_all_wrong(&self.failing)
     }
 
-    /// Returns true if most requests were answered wrongly, and not refused: no lower load and no calmer machine is
-    /// likely to change that.
-    pub fn is_mostly_wrong(&self) -> bool {
-        failing::are_most(self.wrong_share())
+    /// Returns the share of the requests that ended which failed in a way that no lower load is likely to change: they
+    /// were answered wrongly and not refused, or nothing listened.
+    pub fn share_at_any_load(&self) -> f64 {
+        self.tally().share_at_any_load(&self.failing)
     }
 
-    /// Returns the share of the requests that ended which were answered wrongly, and not refused.
-    pub fn wrong_share(&self) -> f64 {
-        self.tally().wrong_share(&self.failing)
+    /// Returns true if most requests failed so: no calmer machine is likely to change that either.
+    pub fn mostly_fails_at_any_load(&self) -> bool {
+        failing::are_most(self.share_at_any_load())
+    }
+
+    /// Returns true if the requests that failed so in equal trials are enough to miss an objective on all requests.
+    pub fn miss_at_any_load(equal: &[&Observed], slos: &[slo::Slo]) -> bool {
+        let over: u64 = equal.iter().map(|trial| failing::at_any_load(&trial.failing)).sum();
+        let of: u64 = equal.iter().map(|trial| trial.requests).sum();
+        let misses = |slo: &slo::Slo| slo.label().is_none() && slo.is_missed_by(over, of);
+        0 < over && slos.iter().any(misses)
     }
 
     /// Returns the share of failures of the requests that ended.

@@ -120,11 +120,15 @@ impl Judged {
         if self.over == 0 { exact.ceil() as u64 } else { normal.ceil() as u64 }
     }
 
-    /// Returns true if a limit of a response time is missed since more requests failed than may be over it, however
-    /// fast the others were.
+    /// Returns true if an objective on all requests is missed since more of them failed than it allows, however fast the
+    /// others were.
     pub fn is_missed_by_failures(&self) -> bool {
-        let is_of_all = self.slo.label().is_none() && self.slo.response_time().is_some();
-        !self.met && is_of_all && self.reached_ns.is_none()
+        let have_too_many_failed = match self.slo.limit() {
+            Limit::ResponseTime { .. } => self.reached_ns.is_none(),
+            // Of those that did not end nobody knows it.
+            Limit::Failures { .. } => self.slo.most_over(self.of) < self.over_at_least as f64,
+        };
+        !self.met && self.slo.label().is_none() && have_too_many_failed
     }
 }
 

@@ -40,6 +40,8 @@ pub enum After {
 /// The reason why bytes are not an HTTP/1.1 message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Malformed {
+    /// It is a record of TLS.
+    Tls,
     /// The header block cannot be parsed.
     Head,
     /// The header block or its number of fields exceeds the bound.
@@ -62,6 +64,7 @@ pub enum Malformed {
 impl Malformed {
     pub fn as_str(self) -> &'static str {
         match self {
+            Malformed::Tls => "it speaks TLS; load it as https://",
             Malformed::Head => "malformed header block",
             Malformed::HeadTooLong => "header block too long: over 64 KiB, or over 256 fields",
             Malformed::ContentLength => "malformed Content-Length",

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use nix::sys::stat::Mode;
 
-use crate::support::{Scratch, benchwright, machine, run, run_while, soon, until};
+use crate::support::{Scratch, benchwright, machine, run, run_while, signal, soon, until};
 
 const GOVERNOR: &str = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
 
@@ -91,6 +91,24 @@ fn a_fix_lasts_until_the_end_of_its_command_or_a_restore_after_a_kill() {
     assert_eq!(of(&["--restore"]).status().unwrap().code(), Some(0));
     assert_eq!(content(root), found);
     assert!(!root.join("run/benchwright").exists());
+}
+
+#[test]
+fn a_fix_is_put_back_at_a_signal_and_its_command_ends() {
+    let scratch = Scratch::new();
+    let root = scratch.path();
+    record(root);
+    let found = content(root);
+    let begun = root.join("begun");
+    let mut command = Command::new(benchwright());
+    command.args(["doctor", "--root", root.to_str().unwrap(), "--fix", "--", "sh", "-c"]);
+    command.arg(format!("touch {}; exec sleep 600", begun.display()));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut doctor = command.spawn().unwrap();
+    until("the command runs", || begun.exists());
+    signal(doctor.id(), "TERM");
+    assert_eq!(doctor.wait().unwrap().code(), Some(130));
+    assert_eq!(content(root), found);
 }
 
 #[test]

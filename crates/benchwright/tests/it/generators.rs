@@ -24,7 +24,6 @@ fn one_script_is_measured_by_our_generator_and_by_wrk() {
     let mut command = scratch.benchwright();
     command.arg("run").arg(experiments().join("generators.yaml"));
     command.args(["--profile", "ci", "--out", "out", "--json"]).args(PATIENT);
-    // The verdict of its comparison is that of these machines.
     let ran = run_while(&mut command, |_| {});
     assert!(matches!(ran.code, 0 | 1 | 3), "{ran:#?}");
     let is_answered = ran.code != 3;

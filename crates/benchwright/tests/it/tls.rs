@@ -315,6 +315,17 @@ fn stranger(answer: Option<&'static [u8]>) -> String {
     url
 }
 
+/// The alert is that of a server for a message that is not TLS.
+#[test]
+fn a_target_that_speaks_tls_is_named_with_the_scheme_to_write() {
+    let _machine = machine();
+    let url = stranger(Some(b"\x15\x03\x01\x00\x02\x02\x46")).replace("https:", "http:");
+    let ran = run(&["load", &url, "--closed", "--connections", "1", "--duration", "200ms"]);
+    assert!([1, 3].contains(&ran.code), "{ran:#?}");
+    let why = "malformed response (it speaks TLS; load it as https://)";
+    assert!(ran.stdout.contains(why), "{ran:#?}");
+}
+
 #[test]
 fn a_target_that_does_not_speak_tls_gives_no_answer() {
     let _machine = machine();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use console::output::{self, Exit, Failure};
-use generator::fields;
+use generator::{fields, mix_check};
 use lab::asked::words::Words;
 use lab::asked::{self, Asked, Experiment, Field, Range, Requests, Service};
 use lab::experiment;
@@ -60,7 +60,8 @@ pub(crate) struct Capacity {
     /// End within about this time, for example 5m; the first lines say how sure the answer is by then
     #[arg(long, value_name = "TIME", help_heading = "The question")]
     pub(crate) time: Option<Nanos>,
-    /// Measure each load for this time [default: 5s, or what --time allows; ten times the limit of the SLO or more]
+    /// Measure each load for this time [default: 5s, or what --time allows; ten times the limit of the SLO and three
+    /// sessions of --mix, or more]
     #[arg(long, value_name = "TIME", help_heading = "The question")]
     pub(crate) duration: Option<Nanos>,
     /// Connections to the service. If all of them are busy, the answer is a bound and says so
@@ -169,6 +170,7 @@ fn asked(arguments: &Capacity) -> anyhow::Result<Asked> {
         (None, Some(file)) => Requests::Mix { file: file.clone(), data: data.clone() },
         (None, None) => Requests::One { method, body, body_file, check: check.clone() },
     };
+    let session = longest_session(&requests)?;
     let fields = fields::of_options(&arguments.header, arguments.header_file.as_deref())?;
     let field =
         |fields::Field { name, value, is_of_file }| Field { name, value, is_secret: is_of_file };
@@ -177,6 +179,7 @@ fn asked(arguments: &Capacity) -> anyhow::Result<Asked> {
         slo: arguments.slo.clone(),
         headers: fields.into_iter().map(field).collect(),
         requests,
+        session,
         connections: arguments.connections,
         timeout: arguments.timeout,
         ca: arguments.ca.clone(),
@@ -188,6 +191,17 @@ fn asked(arguments: &Capacity) -> anyhow::Result<Asked> {
         needs: Vec::new(),
         words: Words::of_capacity(),
     })
+}
+
+/// Returns the think times of the longest session of a mix. A file that cannot be read again is left to the check of
+/// the experiment, which refuses it.
+fn longest_session(requests: &Requests) -> anyhow::Result<Nanos> {
+    match requests {
+        Requests::Mix { file, data } if file.is_file() && data.iter().all(|of| of.is_file()) => {
+            mix_check::longest_session(file, data.as_deref()).map_err(|failure| failure.error)
+        }
+        _ => Ok(Nanos::ZERO),
+    }
 }
 
 /// Writes the experiment into a new file: one that is there may have been changed by hand. One with the same

@@ -7,6 +7,7 @@ use clap::Args;
 use lab::comparison::{change, changes, effect_in_words, in_words, is_censored};
 use lab::past::Past;
 use measure::Share;
+use measure::estimate::CONFIDENCE;
 use measure::quantity::probability;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use results::answer::{failing_in_words, validity_in_words};
@@ -273,6 +274,26 @@ fn value(value: &Option<String>) -> String {
     value.as_deref().map_or("–".to_owned(), |value| value.replace(char::is_control, " "))
 }
 
+/// Returns a sentence for each figure that has two intervals: which one decides, and what the other one is.
+fn notes(comparison: &Comparison) -> Vec<&'static str> {
+    let Comparison { metrics, percentiles, .. } = comparison;
+    let has_alone = |compared: &Compared| {
+        let is_same = |shift: &Shift| {
+            shift.metric == compared.metric && shift.of == compared.of && shift.interval.is_some()
+        };
+        compared.interval.is_some()
+            && CONFIDENCE + 1e-9 < compared.confidence
+            && percentiles.iter().any(is_same)
+    };
+    let speed = "the verdict is that of the change as measured; the one at equal machine speed leaves out what the \
+                 speed of the machine explains, and decides nothing";
+    let alone = "the verdict has the wider interval of a percentile that stands twice: its metrics share the 5 % of \
+                 errors, and a percentile to look at has them for itself";
+    let has_speed = metrics.iter().any(|compared| compared.adjusted.is_some());
+    let all = [(has_speed, speed), (metrics.iter().any(has_alone), alone)];
+    all.into_iter().filter_map(|(is_there, note)| is_there.then_some(note)).collect()
+}
+
 pub(super) fn text(comparison: &Comparison) -> String {
     let mut text = String::new();
     let caveats = Caveats::of(comparison);
@@ -303,6 +324,9 @@ pub(super) fn text(comparison: &Comparison) -> String {
             change(*effect),
             interval.unwrap_or_default()
         );
+    }
+    for note in notes(comparison) {
+        let _ = writeln!(text, "note: {note}");
     }
     text
 }
@@ -352,6 +376,9 @@ pub(super) fn markdown(comparison: &Comparison) -> String {
         let _ = writeln!(text, "\n> {}", cell(&words));
     }
     let _ = writeln!(text, "\nMargin {}.", Share(*margin));
+    for note in notes(comparison) {
+        let _ = writeln!(text, "\n> Note: {note}.");
+    }
     if !comparison.percentiles.is_empty() {
         text += "\n<details><summary>Percentiles, to look at</summary>\n\n\
                  | percentile | change | interval |\n|---|---:|---:|\n";

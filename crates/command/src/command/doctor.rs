@@ -15,6 +15,7 @@ use lab::doctor::{Demands, found::Terms};
 use lab::spec::{BackendKind, Cpus, Resolved, Written};
 use lab::{Host, host};
 use local::doctor::{Machine, SPIN};
+use local::helper;
 use measure::Nanos;
 use results::Doctor;
 use results::doctor::{Check, State};
@@ -218,12 +219,13 @@ fn restore(root: &Path) -> Result<Exit, Failure> {
     Ok(Exit::Answered)
 }
 
-/// Runs a command to its end. Ctrl-C reaches it too, as it is in our process group; we wait for it, so
-/// that the settings are put back after it.
+/// Runs a command to its end, which an interruption brings, too: the settings are put back after it.
 fn run_command(program: &str, arguments: &[String], host: &Host) -> Result<Exit, Failure> {
-    let child = Command::new(program).args(arguments).status();
+    let mut command = Command::new(program);
+    command.args(arguments);
+    let ended = helper::accompany(command, &host.interrupted);
     let status =
-        child.map_err(|error| Failure::question(format!("cannot start {program}: {error}")))?;
+        ended.map_err(|error| Failure::question(format!("cannot start {program}: {error}")))?;
     Ok(match status.code() {
         _ if host.interrupted.load(Ordering::Relaxed) => Exit::Interrupted,
         Some(0) => Exit::Answered,

@@ -5,13 +5,17 @@ use std::path::PathBuf;
 
 use clap::Args;
 use lab::past::Past;
+use lab::spec::Resolved;
 use lab::{advice, explanation};
-use results::Answer;
-use results::explanation::{ADVICE, Advice, Advised, EXPLANATION, Explanation, Sentence};
+use results::explanation::{ADVICE, Advice, Advised, Code, EXPLANATION, Explanation, Sentence};
+use results::{Answer, regular, shell};
 
 use super::run::failed;
 use super::unread;
 use console::output::{self, Exit, Failure};
+
+#[cfg(test)]
+mod tests;
 
 #[derive(Args, Debug)]
 #[command(
@@ -73,18 +77,28 @@ pub(crate) fn advise(arguments: &Advise) -> Result<Exit, Failure> {
     let advised = Advised { schema: ADVICE.to_owned(), advice };
     output::result(&match json {
         true => output::json(&advised),
-        false => text(&advised, &answer),
+        false => text(&advised, &answer, &past.resolved),
     })?;
     Ok(unread::exit(past.lacks_evidence()))
 }
 
-fn text(Advised { advice, .. }: &Advised, answer: &Answer) -> String {
+fn text(Advised { advice, .. }: &Advised, answer: &Answer, resolved: &Resolved) -> String {
     let mut text = String::new();
-    for Advice { text: reason, change, .. } in advice {
+    let mut is_new = false;
+    for Advice { code, text: reason, change } in advice {
         let _ = writeln!(text, "- {reason}");
-        if let Some(change) = change {
-            let _ = writeln!(text, "  --set '{change}'");
+        // The reason of a larger budget names the command.
+        if let Some(change) = change.as_ref().filter(|_| *code != Code::Budget) {
+            let _ = writeln!(text, "  {}", new_run(resolved, change));
+            is_new = true;
         }
+    }
+    if is_new {
+        let folder = regular::shown(&resolved.folder);
+        let _ = writeln!(
+            text,
+            "SPEC is the file of this experiment, in {folder}; `resume --set` changes only the budget of a run"
+        );
     }
     let is_measured = answer.trials.iter().any(|entry| entry.observed.is_some());
     match advice.is_empty() {
@@ -97,4 +111,12 @@ fn text(Advised { advice, .. }: &Advised, answer: &Answer) -> String {
         false => {}
     }
     text
+}
+
+/// Returns the command of a new run with a change.
+fn new_run(Resolved { profile, set, .. }: &Resolved, change: &str) -> String {
+    let mut words = vec!["benchwright", "run", "SPEC"];
+    words.extend(profile.iter().flat_map(|profile| ["--profile", profile.as_str()]));
+    words.extend(set.iter().map(String::as_str).chain([change]).flat_map(|set| ["--set", set]));
+    shell::line(&words)
 }

@@ -13,6 +13,7 @@ use generator::{fields, mix_check};
 use lab::asked::guess;
 use lab::asked::words::{Guessed, Words};
 use lab::asked::{self, Asked, Experiment, Field, Range, Requests, Service};
+use measure::Nanos;
 use results::{Slo, regular, shell};
 
 mod facts;
@@ -364,6 +365,7 @@ fn experiment(arguments: &Init, service: Service, seen: Option<&Probed>) -> Resu
         slo,
         headers: fields.into_iter().map(field).collect(),
         requests: Requests::One { method: None, body: None, body_file: None, check: None },
+        session: Nanos::ZERO,
         connections: guess::CONNECTIONS,
         timeout: guess::TIMEOUT,
         ca: arguments.ca.clone().filter(|_| is_secured),
@@ -383,8 +385,11 @@ fn write(arguments: &Init, mix_path: &Path, draft: &Draft) -> Result<Experiment,
     let Draft { asked, mix, .. } = draft;
     let (out, force) = (&arguments.out, arguments.force);
     let made = || {
-        mix_check_of(mix.as_ref(), mix_path)?;
-        asked::experiment(asked, &out.display().to_string(), regular::folder_of(out))
+        let asked = match mix {
+            Some(_) => with_sessions(asked, mix_check::longest_session(mix_path, None)?),
+            None => asked.clone(),
+        };
+        asked::experiment(&asked, &out.display().to_string(), regular::folder_of(out))
             .map_err(|error| Failure { exit: Exit::Question, error })
     };
     if let Some(mix) = mix {
@@ -400,8 +405,13 @@ fn write(arguments: &Init, mix_path: &Path, draft: &Draft) -> Result<Experiment,
     Ok(experiment)
 }
 
-fn mix_check_of(mix: Option<&Mix>, path: &Path) -> Result<(), Failure> {
-    mix.map_or(Ok(()), |_| mix_check::check(path))
+/// Returns a question with the think times of the longest session of its mix, on which the phases depend.
+fn with_sessions(asked: &Asked, longest: Nanos) -> Asked {
+    let mut asked = Asked { session: longest, ..asked.clone() };
+    if Nanos::ZERO < longest {
+        asked.words.guesses.insert(Guessed::Phases, guess::phases_of_sessions(longest));
+    }
+    asked
 }
 
 /// Prints what was written, and what to do next.

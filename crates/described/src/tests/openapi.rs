@@ -104,6 +104,23 @@ fn writes_are_sent_if_the_user_says_so() {
     assert_eq!(own_path.endpoint, "http://127.0.0.1:8080");
 }
 
+/// Without a path, `--base` keeps that of the document's server, which is a guess.
+#[test]
+fn a_base_that_ends_with_a_slash_has_no_path_of_the_document() {
+    for (base, target, is_guess) in [
+        ("http://127.0.0.1:8080", "\"target\":\"/v1/health\"", true),
+        ("http://127.0.0.1:8080/", "\"target\":\"/health\"", false),
+        ("http://127.0.0.1:8080/api", "\"target\":\"/api/health\"", false),
+        ("http://127.0.0.1:8080/api/", "\"target\":\"/api/health\"", false),
+    ] {
+        let found = described(THREE, &at(base)).unwrap();
+        assert_eq!(found.endpoint, "http://127.0.0.1:8080", "{base}");
+        assert_eq!(found.paths_guess.is_some(), is_guess, "{base}");
+        let mix = written(&found);
+        assert!(mix.contains(target), "{base}: {mix}");
+    }
+}
+
 /// The shape of 3.1: types that are lists, lists of examples, numbers as keys.
 const THREE_ONE: &str = r##"
 openapi: 3.1.0

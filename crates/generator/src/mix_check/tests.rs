@@ -73,7 +73,7 @@ fn a_name_that_only_seems_to_be_a_reference_is_refused_with_its_line() {
     let path = folder.path().join("m.jsonl");
     let checked = |line: &str| {
         std::fs::write(&path, format!("# ${{NAME}}\n{line}\n")).unwrap();
-        check(&path).map_err(|failure| format!("{:#}", failure.error))
+        longest_session(&path, None).map_err(|failure| format!("{:#}", failure.error))
     };
     let header = r#"{"target":"/","headers":{"Authorization":"Bearer ${MYTOK}"}}"#;
     let why = checked(header).unwrap_err();

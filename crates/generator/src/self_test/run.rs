@@ -134,6 +134,9 @@ impl HttpWorkload for Numbered {
     }
 }
 
+/// The most bytes that are read of what the server prints: a line when it is ready, and its log.
+const MOST_PRINTED: u64 = 1 << 20;
+
 /// `benchwright reference` as a process of its own, which ends with this one.
 struct Server {
     child: Child,
@@ -167,7 +170,7 @@ impl Server {
         let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
         let mut stdout = BufReader::new(child.stdout.take().expect("it was piped"));
         let mut line = String::new();
-        let read = stdout.read_line(&mut line);
+        let read = stdout.by_ref().take(MOST_PRINTED).read_line(&mut line);
         let address = line.trim().strip_prefix("ready http://").and_then(|text| text.parse().ok());
         match (read, address) {
             (Ok(_), Some(address)) => Ok(Server { child, stdout, address }),
@@ -184,7 +187,8 @@ impl Server {
     fn end(mut self) -> Result<Log, Failure> {
         drop(self.child.stdin.take());
         let mut text = String::new();
-        let read = self.stdout.read_to_string(&mut text).map_err(|error| error.to_string());
+        let mut printed = self.stdout.by_ref().take(MOST_PRINTED);
+        let read = printed.read_to_string(&mut text).map_err(|error| error.to_string());
         let log = read.and_then(|_| serde_json::from_str(&text).map_err(|e| e.to_string()));
         log.map_err(|error| Failure::no_answer(format!("the self-test's server: {error}: {text}")))
     }

@@ -150,6 +150,7 @@ fn failures_come_first_and_a_failing_service_is_not_just_valid() {
               offered: what came due of the asked rate · (…): fewer than 10 beyond it
 
             fails: 16,980 of 20,000 requests succeeded, and more than 3 % failed; see what was asked and what the service answers, or allow so many by --slo 'failures<=16%'
+            look: `curl -v http://127.0.0.1:8080/` shows what the service answers
             valid measurement of a failing service. p99.9 rests on 20 requests: run 50.0 s for 100.
         "#]],
     );
@@ -170,9 +171,16 @@ fn failures_come_first_and_a_failing_service_is_not_just_valid() {
               offered: what came due of the asked rate · (…): fewer than 10 beyond it
 
             fails: 1,000 of 20,000 requests succeeded, fewer than half; see what was asked and what the service answers, or allow so many by --slo 'failures<=95%'
+            look: `curl -v http://127.0.0.1:8080/` shows what the service answers
             valid measurement of a failing service. p99.9 rests on 20 requests: run 50.0 s for 100.
         "#]],
     );
+    load.arguments =
+        ["load", "http://h/", "--mix=a b.jsonl", "--data", "d.csv"].map(str::to_owned).into();
+    let look = "look: `benchwright mix check 'a b.jsonl' --data d.csv` shows what is asked\n";
+    assert!(of(&load).contains(look), "{}", of(&load));
+    load.arguments = ["load", "http://h/", "-mPOST"].map(str::to_owned).into();
+    assert!(!of(&load).contains("look: "), "another request: {}", of(&load));
     let slo = "failures<=99%".parse().unwrap();
     load.slo = results::verdict::judge(&[slo], &load.total);
     assert!(!of(&load).contains("fails:"), "the objective decides: {}", of(&load));

@@ -147,3 +147,22 @@ fn a_kubeconfig_that_cannot_be_read_is_a_wrong_question() {
     }
     assert!(refused("/nonexistent").starts_with("connecting to the cluster: "));
 }
+
+#[test]
+fn a_command_for_credentials_that_waits_is_left_at_an_interruption() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config");
+    let text = "
+apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]
+users:
+  - name: u
+    user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: sleep, args: ['5'], interactiveMode: Never}}
+";
+    std::fs::write(&path, text).unwrap();
+    let connected = Api::connect(Some(&path), None, Arc::new(AtomicBool::new(true)));
+    assert!(matches!(connected, Err(Stop::Interrupted)));
+}

@@ -103,6 +103,41 @@ fn requests_that_are_too_few_to_decide_are_to_be_measured_longer() {
     assert_eq!(found[0].change.as_deref(), Some("phases.measure.time=4s"));
 }
 
+/// The failures are few, and yet more than the SLO allows.
+#[test]
+fn a_search_that_its_failures_ended_is_not_advised_to_search_lower() {
+    let queue = QUEUE.replace(", rate: 600/s", "");
+    let past = ran(&format!("{queue}search: {{range: [4000/s, 5000/s]}}\n"));
+    let mut answer = past.answer();
+    let lower = of(&past, &answer);
+    assert_eq!(lower[0].code, Code::NotEnclosed, "{lower:?}");
+    assert!(lower[0].text.starts_with("no load met the SLO, down to 4,000/s: "), "{lower:?}");
+    answer.searches[0].stopped_by = format!("the failures do not depend on the load: {CORRECT}");
+    let advice = of(&past, &answer);
+    assert_eq!(advice[0].code, Code::Failing, "{advice:?}");
+    assert_eq!(advice[0].text, answer.searches[0].stopped_by);
+    assert!(advice.iter().all(|advice| advice.code != Code::NotEnclosed), "{advice:?}");
+}
+
+#[test]
+fn a_search_beside_other_programs_is_told_that_its_capacity_is_probably_higher() {
+    let past = ran(QUEUE);
+    let mut answer = past.answer();
+    answer.trials[0].disturbed = vec!["pid 9 cc used 89.5 % of CPU 0".to_owned()];
+    answer.resume = Some(vec!["--set".to_owned(), "budget.time=10m".to_owned()]);
+    let advice = of(&past, &answer);
+    let codes: Vec<Code> = advice.iter().map(|advice| advice.code).collect();
+    let place = |code| codes.iter().position(|one| *one == code);
+    assert!(place(Code::Disturbed) < place(Code::Budget), "{codes:?}");
+    let text = format!(
+        "1 of 1 trials were disturbed (trial 1: pid 9 cc used 89.5 % of CPU 0), which only slows a system down: the \
+         capacity is probably higher than what was found. Go on once the machine is quiet: benchwright resume {} --set \
+         budget.time=10m",
+        past.name
+    );
+    assert_eq!(advice[place(Code::Disturbed).unwrap()].text, text);
+}
+
 /// A CPU of its own is the advice of another rule, and only where there is none.
 #[test]
 fn a_run_that_was_disturbed_is_advised_to_go_on_with_the_counts_of_all_other_words() {

@@ -13,6 +13,8 @@ const LENGTHS: [Nanos; 3] = [Nanos::from_secs(10), Nanos::from_secs(5), Nanos::f
 const USUAL: usize = 1;
 /// A load that begins above the capacity is found out only in a measurement of many times the limit of the SLO.
 const LIMITS: u64 = 10;
+/// Sessions end throughout a measurement only if it is as long as several of them, and the warm-up as one.
+const SESSIONS: u64 = 3;
 const LONGEST: Nanos = Nanos::from_secs(60);
 /// The part of the time that is kept for disturbances of the machine, and the part of the rest that the usual
 /// search may take: half of all searches take longer.
@@ -41,11 +43,12 @@ pub(super) fn choose(
     usual: impl Fn(&Choice) -> Result<Usual, anyhow::Error>,
 ) -> Result<(Choice, String), anyhow::Error> {
     let limit = asked.slo.iter().filter_map(Slo::response_time).max().unwrap_or(Nanos::ZERO);
-    let least = (limit * LIMITS).min(LONGEST);
+    let session = Nanos::from_secs(asked.session.0.div_ceil(Nanos::SECOND.0));
+    let least = (limit * LIMITS).max(session * SESSIONS).min(LONGEST);
     let choice = |precision: Share, measure: Nanos| Choice {
         precision,
         measure,
-        warm_up: (measure / 5).min(Nanos::SECOND),
+        warm_up: (measure / 5).min(Nanos::SECOND).max(session.min(LONGEST)),
         drain: (limit * 2).max(Nanos::SECOND).min(Nanos::from_secs(10)),
     };
     let lengths: Vec<Nanos> = match asked.measure {

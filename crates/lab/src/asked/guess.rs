@@ -43,6 +43,14 @@ pub fn usual() -> BTreeMap<Guessed, String> {
     )
 }
 
+/// Returns the reason of the phases of a load of sessions whose longest one thinks for so long.
+pub fn phases_of_sessions(longest: Nanos) -> String {
+    format!(
+        "the warm-up is as long as the longest session, which thinks for {longest}, and the measurement at least three \
+         times as long; a minute each is enough"
+    )
+}
+
 /// Returns the objectives of a service of which a request that is alone takes this time, with the reason.
 pub fn slo(alone: Option<Nanos>) -> (Vec<Slo>, String) {
     let (limit, why) = match alone {

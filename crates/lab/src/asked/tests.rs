@@ -8,6 +8,7 @@ fn asked(url: &str, slo: &[&str]) -> Asked {
         slo: slo.iter().map(|slo| slo.parse().unwrap()).collect(),
         headers: Vec::new(),
         requests: Requests::One { method: None, body: None, body_file: None, check: None },
+        session: Nanos::ZERO,
         connections: 64,
         timeout: Nanos::from_secs(10),
         ca: None,
@@ -277,6 +278,31 @@ fn a_slow_objective_has_longer_measurements() {
     let asked = asked("http://127.0.0.1:8080/", &["p99<=2s"]);
     let yaml = of(&asked).yaml;
     assert!(yaml.contains("measure: {time: 20s}, drain: 4s"), "{yaml}");
+}
+
+/// Otherwise most sessions would not end in a measurement, and its begin would have fewer of them than its end.
+#[test]
+fn a_measurement_is_as_long_as_several_sessions_and_its_warm_up_as_one() {
+    let mut asked = asked("http://127.0.0.1:8080/", &["p99<=50ms"]);
+    let mut phases = |session: Nanos, measure: Option<Nanos>| {
+        (asked.session, asked.measure) = (session, measure);
+        let yaml = of(&asked).yaml;
+        yaml.lines().find(|line| line.starts_with("phases:")).unwrap().to_owned()
+    };
+    let chosen = [
+        phases(Nanos::from_millis(900), None),
+        phases(Nanos::from_millis(3_900), None),
+        phases(Nanos::from_secs(30), None),
+        phases(Nanos::from_secs(600), None),
+        phases(Nanos::from_millis(3_900), Some(Nanos::from_secs(20))),
+    ];
+    expect![[r#"
+        phases: {warm_up: {fixed: 1s}, measure: {time: 5s}, drain: 1s}
+        phases: {warm_up: {fixed: 4s}, measure: {time: 12s}, drain: 1s}
+        phases: {warm_up: {fixed: 30s}, measure: {time: 60s}, drain: 1s}
+        phases: {warm_up: {fixed: 60s}, measure: {time: 60s}, drain: 1s}
+        phases: {warm_up: {fixed: 4s}, measure: {time: 20s}, drain: 1s}"#]]
+    .assert_eq(&chosen.join("\n"));
 }
 
 #[test]

@@ -246,6 +246,64 @@ fn a_metric_of_a_label_decides() {
         .assert_eq(&verdicts("logout.p99").unwrap_err().to_string());
 }
 
+/// It would be "undecided" after all of its trials, however large the difference is.
+#[test]
+fn a_comparison_that_no_result_can_decide_is_refused_before_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("my.yaml");
+    let load = |text: String| {
+        std::fs::write(&path, text).unwrap();
+        spec::load(&path, None, &[]).map(drop).map_err(|error| error.to_string())
+    };
+    let trials = |repeat: &str, metrics: &str| {
+        load(versions("1.1ms", &format!("repeat: {repeat}\ncompare: {{metrics: [{metrics}]}}")))
+    };
+    let searches = |count: u32| {
+        let rest =
+            format!("search: {{start: 300/s}}\nrepeat: {{searches: {count}}}\ncompare: {{}}");
+        load(versions("1.1ms", &rest).replace(", rate: 600/s", ""))
+    };
+    let blocks = |trials: u32| format!("{{trials: {trials}, order: {{blocks: 4}}}}");
+    for (refused, remedy) in [
+        (
+            trials("{trials: 1}", "p99"),
+            "has p = 1.0000, and a verdict needs p ≤ 0.0500: write trials: 4 or",
+        ),
+        (
+            trials("{trials: 5, order: interleaved}", "p99"),
+            "has p = 0.0625, and a verdict needs p ≤ 0.0500: write trials: 6 or",
+        ),
+        (
+            trials(&blocks(4), "p99"),
+            "has p = 0.0556, and a verdict needs p ≤ 0.0500: write trials: 5 or",
+        ),
+        (
+            trials(&blocks(5), "completed, p50, p99"),
+            "has p = 0.0278, and a verdict of 3 figures together needs p ≤ 0.0167: write trials: 6 or",
+        ),
+        (
+            trials("{order: interleaved, until: {metric: p99, ci_rel: 5%, max: 5}}", "p99"),
+            ": write max: 6 or",
+        ),
+        (searches(3), "has p = 0.1000, and a verdict needs p ≤ 0.0500: write searches: 4 or"),
+    ] {
+        let error = refused.unwrap_err();
+        assert!(
+            error.contains("the comparison cannot decide") && error.contains(remedy),
+            "{error}"
+        );
+        assert!(error.contains("my.yaml:"), "it has a place: {error}");
+    }
+    for accepted in [
+        trials("{trials: 4}", "p99"),
+        trials("{trials: 6, order: interleaved}", "p99"),
+        trials(&blocks(6), "completed, p50, p99"),
+        searches(4),
+    ] {
+        assert_eq!(accepted, Ok(()));
+    }
+}
+
 /// In turn, each turn is a block; one after the other, all trials are one block, and a drift would
 /// look like a difference.
 #[test]

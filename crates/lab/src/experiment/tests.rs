@@ -196,7 +196,7 @@ fn a_search_for_a_capacity_that_no_load_has_answers_no() {
             maximum throughput    at least 690/s sustained at 690/s offered (trial 8)
             capacity              at most 197/s: no load met the SLO
             validity              7 of 7 trials valid
-            verdict               no load met the SLO
+            verdict               no load met the SLO, down to 197/s: search lower, or ask for less
         "#]],
     );
     assert_eq!(answer.verdict, results::answer::Verdict::No);

@@ -1,8 +1,8 @@
 //! The answer of a run that was read. Its journal says what was measured, and with the plan what follows from that:
 //! `answer.json` is only a copy for others, and says alone why a run ended before its journal decided.
 
-use results::answer::Verdict;
 use results::answer::unlike::Unlike;
+use results::answer::{Validity, Verdict};
 use results::manifest::Manifest;
 use results::{Answer, Entry, journal};
 
@@ -97,8 +97,11 @@ fn again(
 }
 
 /// Returns what an answer concludes, as it is written: a number that no file can hold is the same in both. The trials
-/// are compared one by one, and how it goes on and where its page is does not follow from them.
+/// are compared one by one, with which their numbers are, and how it goes on and where its page is does not follow from
+/// them.
 fn conclusions(answer: &Answer) -> serde_json::Value {
-    let answer = Answer { trials: Vec::new(), resume: None, report: None, ..answer.clone() };
+    let validity = Validity::default();
+    let answer =
+        Answer { validity, trials: Vec::new(), resume: None, report: None, ..answer.clone() };
     serde_json::to_value(answer).expect("an answer is plain data")
 }

@@ -7,8 +7,8 @@ use results::answer::{failing_in_words, trials_in_words};
 use results::at_load::{self, AtLoad, Conclusion, Judgement};
 use results::journal::{Entry, Observed, Purpose, Status, Why};
 use results::sessions::Arrivals;
-use results::{failing, slo};
 
+use super::failing::{self, NO_SUCCESS};
 use crate::course::{Attempt, Ending};
 use crate::limits::connections;
 use crate::search::{self, Next, Point};
@@ -34,16 +34,6 @@ const MOST_UNCONNECTED: usize = 2;
 /// The most probes if none of them is valid. A disturbance only slows a probe down, so the fastest
 /// is the best estimate.
 const MOST_PROBES: usize = 3;
-
-/// The trials that show that a service fails most requests, and the disturbed ones that do if no load lies far below
-/// another.
-const MOST_FAILING: usize = 2;
-const MOST_DISTURBED_FAILING: usize = 3;
-/// A load is far below another if it is this part of it: an overloaded service that fails requests would fail less of
-/// them there.
-const FAR_APART: f64 = 4.0;
-/// The part of the share of failures that remains at a load at which the service fails as much.
-const ALIKE: f64 = 0.9;
 
 /// The most trials that a reason lists.
 const MOST_LISTED: usize = 3;
@@ -107,10 +97,7 @@ pub(super) fn next(
     spent: &Spent,
 ) -> Decision {
     let spec = &resolved.spec;
-    if is_hopeless(resolved, journal) {
-        return Decision::End(Ending::Failing(NO_SUCCESS.to_owned()));
-    }
-    if let Some(why) = failing_at_any_load(resolved, journal) {
+    if let Some(why) = failing::at_any_load(resolved, journal) {
         return Decision::End(Ending::Failing(why));
     }
     if let Some(why) = unmeasured(resolved, journal) {
@@ -151,10 +138,13 @@ pub(super) fn next(
         Strategy::Bracket(bracket) => {
             let (seen, undecided) = verdicts(journal);
             let search = search::bisection(search, bracket, probed);
-            let (load, why) = match (undecided, measure::search::next(&search, &seen)) {
-                (Some(load), _) => (load, Why::Extend),
-                (None, Step::Try { load, why }) => (load, Why::from(why)),
-                (None, Step::Found(bracket)) => {
+            let lowest = failing::lowest_to_try(resolved, journal);
+            let next = measure::search::next(&search, &seen);
+            let (load, why) = match (undecided, lowest, next) {
+                (Some(load), ..) => (load, Why::Extend),
+                (None, Some(lowest), _) => (lowest, Why::Edge),
+                (None, None, Step::Try { load, why }) => (load, Why::from(why)),
+                (None, None, Step::Found(bracket)) => {
                     return Decision::End(ended(resolved, journal, &bracket));
                 }
             };
@@ -162,12 +152,13 @@ pub(super) fn next(
             if out_of_reach(journal).iter().any(|(beyond, _)| *beyond == load) {
                 return Decision::End(ended(resolved, journal, &bracket));
             }
-            let bracket = Some(bracket);
-            match attempt(Purpose::Trial, Some(load)) {
-                Decision::Run(attempt) => {
-                    Decision::Run(Attempt { why: Some(why), bracket, ..attempt })
+            let (why, bracket) = (Some(why), Some(bracket));
+            match allowed(Allowance::Whole, Purpose::Trial, Some(load)) {
+                Ok(attempt) => Decision::Run(Attempt { why, bracket, ..attempt }),
+                Err(refusal) => {
+                    let missing = unconfirmed_in_words(resolved, journal, &search, &seen);
+                    no_answer(missing.unwrap_or_default() + &refusal.why)
                 }
-                end => end,
             }
         }
     }
@@ -242,65 +233,6 @@ fn bounds_in_words(points: &[Point], above: &[Rate]) -> String {
     }
 }
 
-/// The remedy for a service that fails, with which the reason of such an end ends.
-pub(crate) const CORRECT: &str = "correct the workload or the service, and run it again";
-/// The reason of an end without any success.
-pub(crate) const NO_SUCCESS: &str =
-    "no request succeeded; correct the workload or the service, and run it again";
-
-/// Returns true if the service answered every request of every trial wrongly, as with a wrong path. No calmer
-/// machine would change that, and no higher load: only a search for a capacity tries lower ones, which a service that
-/// refuses requests may accept.
-fn is_hopeless(resolved: &Resolved, journal: &[Entry]) -> bool {
-    let search = resolved.spec.search.as_ref();
-    let tries_lower = search.is_some_and(|it| matches!(it.strategy, Strategy::Bracket(_)));
-    let is_hopeless = |observed: &Observed| {
-        observed.is_all_wrong() && (!tries_lower || failing::are_of_any_load(&observed.failing))
-    };
-    let mut observed = journal.iter().filter_map(|entry| entry.observed.as_ref()).peekable();
-    observed.peek().is_some() && observed.all(is_hopeless) && !is_allowed(resolved, 1.0)
-}
-
-/// Returns true if an objective allows this share of the requests to fail: then it asks for such a load.
-fn is_allowed(resolved: &Resolved, failed_share: f64) -> bool {
-    let allows =
-        |slo: &slo::Slo| matches!(slo, slo::Slo::Failures { max } if failed_share <= max.0);
-    resolved.slos().iter().any(allows)
-}
-
-/// Returns why a service fails at any load: it answered most requests of every trial wrongly, and not less of them
-/// at a load far below the highest. What fails so in one load after another, or in one disturbed trial after another,
-/// has no capacity to look for.
-fn failing_at_any_load(resolved: &Resolved, journal: &[Entry]) -> Option<String> {
-    let observed = || journal.iter().filter_map(|entry| Some((entry, entry.observed.as_ref()?)));
-    let fails = |of: &Observed| of.is_mostly_wrong() && !is_allowed(resolved, of.failed_share());
-    let trials = || observed().filter(|(entry, _)| entry.purpose == Purpose::Trial);
-    let by_load = |one: &(&Entry, &Observed), other: &(&Entry, &Observed)| {
-        one.1.offered_per_s.total_cmp(&other.1.offered_per_s)
-    };
-    let (entry, lowest) = trials().min_by(by_load)?;
-    let (_, highest) = observed().max_by(by_load)?;
-    let is_as_bad = ALIKE * highest.wrong_share() <= lowest.wrong_share();
-    let is_far_below = FAR_APART * lowest.offered_per_s <= highest.offered_per_s;
-    let disturbed = trials().filter(|(entry, _)| entry.status == Status::Invalid).count();
-    let has_evidence = MOST_FAILING <= trials().count() && is_far_below && is_as_bad
-        || MOST_DISTURBED_FAILING <= disturbed;
-    if !has_evidence || !observed().all(|(_, of)| fails(of)) {
-        return None;
-    }
-    let arrivals = Arrivals::of(journal);
-    let load = match entry.asked_per_s {
-        Some(asked) => arrivals.load_in_words(asked),
-        None => arrivals.requests_in_words(lowest.offered_per_s),
-    };
-    let words = lowest.failing_in_words()?;
-    Some(format!(
-        "most requests failed in every trial; at the lowest load, {}, {words}; no lower load and no calmer machine \
-         changes that: {CORRECT}",
-        load
-    ))
-}
-
 /// Returns why a load has no verdict however often it is tried: no request of an objective was measured there. It is
 /// not known if the load meets the SLO, so no search can go on from it.
 fn unmeasured(resolved: &Resolved, journal: &[Entry]) -> Option<String> {
@@ -350,11 +282,46 @@ fn ended(resolved: &Resolved, journal: &[Entry], bracket: &Bracket) -> Ending {
             ))
         }
         (None, Some(upper)) => {
-            Ending::Answered(format!("the SLO was missed down to {}{each}", written(upper)))
+            let search = resolved.spec.search.as_ref().expect("a search found it");
+            Ending::Answered(search::missed_everywhere(search, &written(upper), each))
         }
         (Some(lower), None) => Ending::NoAnswer(search::met_everywhere(&written(lower), each)),
         (None, None) => unreachable!("a search ends after a trial"),
     }
+}
+
+/// Returns the bounds of the capacity that are near enough, and what is missing of an answer: only to try them again:
+/// `the capacity lies between 887/s and 900/s, …: `. `None` if more than that is missing.
+fn unconfirmed_in_words(
+    resolved: &Resolved,
+    journal: &[Entry],
+    search: &measure::search::Search,
+    seen: &[Judged],
+) -> Option<String> {
+    let (of_lower, of_upper) = measure::search::unconfirmed(search, seen)?;
+    let bracket = measure::search::bracket(search, seen);
+    let (lower, upper) = (bracket.lower?, bracket.upper?);
+    let is_out_of_reach = out_of_reach(journal).iter().any(|(beyond, _)| *beyond == upper);
+    if is_out_of_reach || limit_of_connections(resolved, journal).is_some() {
+        return None;
+    }
+    let each = if 1 < resolved.targets() { " per instance" } else { "" };
+    let written = |load: Rate| Arrivals::of(journal).load_in_words(load.as_per_second());
+    let trials = |count: u64, load: Rate| match count {
+        0 => None,
+        1 => Some(format!("1 confirming trial at {}", written(load))),
+        n => Some(format!("{n} confirming trials at {}", written(load))),
+    };
+    let missing = [trials(of_lower, lower), trials(of_upper, upper)];
+    let missing: Vec<String> = missing.into_iter().flatten().collect();
+    (!missing.is_empty()).then(|| {
+        format!(
+            "the capacity lies between {} and {}{each}, within the precision asked; what is missing is {}: ",
+            written(lower),
+            written(upper),
+            missing.join(" and ")
+        )
+    })
 }
 
 /// Returns what shows that the connections were the limit at the load that ended a search, or that is the upper bound
@@ -563,16 +530,18 @@ fn attempt(
 ) -> Result<Attempt, Refusal> {
     let refused = |why: String| Err(Refusal { why, disturbed: false });
     let disturbed = |why: String| Err(Refusal { why, disturbed: true });
-    let used_up = |allowed: String, by: &str| {
+    let used_up = |allowed: String, by: &str, parts: &str| {
         refused(match (has_rules(resolved), deaths(journal)) {
-            (true, None) => format!("no stop rule fired in the {allowed} allowed"),
+            (true, None) => format!("no stop rule fired in the {allowed} allowed{parts}"),
             (true, Some((died, last))) => format!(
-                "no stop rule fired in the {allowed} allowed; the system died in {died} of them, the last time: {last}"
+                "no stop rule fired in the {allowed} allowed{parts}; the system died in {died} of them, the last time: \
+                 {last}"
             ),
-            (false, None) => format!("the {allowed} of {by} were not enough"),
+            (false, None) => format!("the {allowed} of {by} were not enough{parts}"),
             // More trials are no remedy for deaths.
             (false, Some((died, last))) => format!(
-                "the system died in {died} of the trials, and the {allowed} of {by} were not enough; the last time: {last}"
+                "the system died in {died} of the trials, and the {allowed} of {by} were not enough{parts}; the last \
+                 time: {last}"
             ),
         })
     };
@@ -629,7 +598,7 @@ fn attempt(
         false => counted as u32,
     };
     if purpose == Purpose::Trial && budget.trials.0 <= trials {
-        return used_up(format!("{trials} trials"), "budget.trials");
+        return used_up(format!("{trials} trials"), "budget.trials", "");
     }
     // Connections that were slow to open will be again.
     let opening = journal.last().map_or(Nanos::ZERO, trial::opening);
@@ -648,7 +617,11 @@ fn attempt(
         ));
     }
     if let Some(time) = budget.time.filter(|time| **time < spent.time + next) {
-        return used_up((*time).to_string(), "budget.time");
+        let parts = format!(
+            " (trials that count took {}, and the next one needs {next}; each counts as planned, with its whole drain)",
+            spent.time
+        );
+        return used_up((*time).to_string(), "budget.time", &parts);
     }
     let repeats_invalid = failed.last().is_some_and(|entry| entry.status == Status::Invalid);
     let disturbance = trial::disturbance_allowed(resolved, spent.strands);

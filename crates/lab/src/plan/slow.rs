@@ -2,7 +2,7 @@
 //! declared: the work that shows the speed may depend on the load itself, and an overload must not
 //! dismiss its own misses for ever.
 
-use results::journal::{Entry, Purpose, Status};
+use results::journal::{Entry, Purpose, SLOW_MACHINE, Status};
 use results::speed::{SLOW, Usual};
 
 use super::Turns;
@@ -22,7 +22,7 @@ pub(crate) fn judge(entry: Entry, strand: usize, before: &Turns<'_>) -> Entry {
         return entry;
     }
     let Some(speed) = speed(&entry, before).filter(|speed| *speed < SLOW) else { return entry };
-    let slow = format!("slow machine: {:.0} % of the speed of the trials before", 100.0 * speed);
+    let slow = format!("{SLOW_MACHINE}{:.0} % of the speed of the trials before", 100.0 * speed);
     let same = |other: &&Entry| {
         other.configuration() == entry.configuration()
             && other.repetition == entry.repetition

@@ -173,6 +173,36 @@ fn a_finished_trial_is_one_line() {
 }
 
 #[test]
+fn failures_that_miss_the_slo_are_named_by_the_most_frequent_reason() {
+    let text = "404 for 250 of 19,525 requests to /".to_owned();
+    let failure = Failure { text, count: 250, of: 19_525, ..Failure::default() };
+    let failing = vec![failure, Failure { count: 5, ..Failure::default() }];
+    let missed = Observed { slo_met: Some(false), failures: 255, failing, ..observed() };
+    let judged = |slo: &str| results::slo::Judged {
+        slo: slo.parse().unwrap(),
+        over: 255,
+        over_at_least: 255,
+        of: 19_525,
+        reached_ns: None,
+        verdict: results::slo::Verdict::Fail,
+        met: false,
+        text: String::new(),
+    };
+    let line = |slo: &str| {
+        let entry =
+            Entry { slo: vec![judged(slo)], ..entry(Status::Valid, Some(missed.clone()), &[]) };
+        Line { entry: &entry, conclusion: Some(Conclusion::Missed), without_rate: "" }.to_string()
+    };
+    let lines = ["p99<=20ms", "failures<=0.1%"].map(line).join("\n");
+    // The first line begins at the margin: leading spaces that all lines share are removed.
+    expect![[r#"
+        demo
+         11   3,910/s   slo missed  p50 1.10 ms  p99 4.90 ms   255 failed, more than p99 ≤ 20 ms allows: 404 for 250 of 19,525 requests to /  cpu 0.61
+         11   3,910/s   slo missed  p50 1.10 ms  p99 4.90 ms   255 failed, more than failures ≤ 0.1 % allows: 404 for 250 of 19,525 requests to /  cpu 0.61"#]]
+    .assert_eq(&format!("demo\n{lines}"));
+}
+
+#[test]
 fn live_figures_are_one_line() {
     let trial = Trial {
         number: 13,

@@ -156,6 +156,16 @@ fn a_range_without_rules_is_an_answer_at_its_end() {
 }
 
 #[test]
+fn a_range_of_which_no_load_meets_the_slo_is_to_be_lowered() {
+    let result = ResultKind::Capacity;
+    let search = Search { to: Some(rate(2_000.0)), result, ..sweep(Vec::new()) };
+    let (_, end) = run(&search, |_, x| (x, false));
+    let why =
+        "the SLO was missed down to 1,000/s, the lower end of the range: lower it, or ask for less";
+    assert_eq!(end, Next::Ended { answered: true, why: why.to_owned() });
+}
+
+#[test]
 fn a_probe_gives_the_first_load_and_a_share_the_next() {
     let search = Search {
         start: Start::Probe(Share(0.6)),

@@ -2,15 +2,17 @@
 //! may lie apart.
 
 use measure::Share;
+use measure::comparison::least_p;
+use measure::quantity::p_in_words;
 use results::Metric;
-use results::comparison::MARGIN;
+use results::comparison::{MARGIN, SIGNIFICANCE};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::questions::scalar;
 use super::source::SpecError;
-use super::{Factor, Name, Question, Resolved, Until, Written, schema};
+use super::{Factor, Name, Order, Question, Resolved, Spec, Until, Written, questions, schema};
 
 /// The comparison of two levels of a factor.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
@@ -70,6 +72,14 @@ impl Compare {
     /// Returns the two levels of an experiment that was checked.
     pub(crate) fn arms(&self, resolved: &Resolved) -> Arms {
         self.find_arms(resolved).expect("the comparison was checked when the spec was read")
+    }
+
+    /// Returns the number of figures of a question that decide.
+    fn figures(&self, question: &Question) -> usize {
+        let has_search = question.resolved.spec.search.is_some();
+        let measured = self.metrics.iter().filter(|metric| metric.is_of_search() == has_search);
+        // Without metrics it is the usual one.
+        if self.metrics.is_empty() { 1 } else { measured.count() }
     }
 
     fn find_arms(&self, resolved: &Resolved) -> Result<Arms, SpecError> {
@@ -154,6 +164,84 @@ pub(super) fn check(resolved: &Resolved, questions: &[Question]) -> Result<(), S
         return error(message, "until:", until.metric.name(), label);
     }
     Ok(())
+}
+
+/// The trials of each arm for one question.
+struct Trials {
+    /// The field of `repeat` that says how many.
+    field: &'static str,
+    all: u32,
+    /// The number in each block; `None` if all of them are one.
+    in_a_block: Option<u32>,
+}
+
+impl Trials {
+    fn of(question: &Question, order: Order, questions: usize) -> Trials {
+        let Spec { search, repeat, .. } = &question.resolved.spec;
+        let of_one = |field, trials: u32, in_a_block| Trials {
+            field,
+            all: trials.saturating_mul(repeat.searches.0),
+            in_a_block,
+        };
+        let in_a_block = match order {
+            Order::Listed | Order::Shuffled => None,
+            Order::Interleaved => Some(1),
+            Order::Blocks(of) => Some((of.0 / questions as u32).max(1)),
+        };
+        match (search, &repeat.until) {
+            (Some(_), _) => of_one("searches", 1, None),
+            (None, Some(until)) => of_one("max", until.max.0, in_a_block),
+            (None, None) => of_one("trials", repeat.trials.0, in_a_block),
+        }
+    }
+
+    /// Returns the smallest probability that they can show.
+    fn least(&self) -> f64 {
+        self.least_of(self.all)
+    }
+
+    /// Returns the same for another number of them.
+    fn least_of(&self, all: u32) -> f64 {
+        least_p(u64::from(all), u64::from(self.in_a_block.unwrap_or(all)))
+    }
+}
+
+/// Checks that the trials of the arms can give a verdict. Only for a new run: the answer of an older one says how
+/// many more it needs.
+pub(super) fn check_trials(resolved: &Resolved) -> Result<(), SpecError> {
+    const MOST: u32 = 1_000;
+    let Some(compare) = &resolved.spec.compare else { return Ok(()) };
+    let (cells, questions) = questions(resolved)?;
+    let Arms { factor, a, .. } = compare.arms(resolved);
+    let is_a = |question: &&Question| {
+        cells[question.cell].levels.iter().any(|(name, level)| *name == factor && *level == a)
+    };
+    let of_a: Vec<&Question> = questions.iter().filter(is_a).collect();
+    let figures: usize = of_a.iter().map(|question| compare.figures(question)).sum();
+    // The clearest of several differences that are asked for together is judged at a part of the significance.
+    let significance = SIGNIFICANCE / figures.max(1) as f64;
+    let trials =
+        of_a.iter().map(|one| Trials::of(one, resolved.spec.repeat.order, questions.len()));
+    let Some(trials) = trials.min_by(|one, other| one.least().total_cmp(&other.least())) else {
+        return Ok(());
+    };
+    if trials.least() <= significance {
+        return Ok(());
+    }
+    let field = trials.field;
+    let enough = (trials.all..MOST).find(|count| trials.least_of(*count) <= significance);
+    let together = match figures {
+        0 | 1 => String::new(),
+        _ => format!(" of {figures} figures together"),
+    };
+    let message = format!("the comparison cannot decide: `{field}` of `repeat` is too small");
+    let label = format!(
+        "the clearest difference has {}, and a verdict{together} needs {}: write {field}: {} or more",
+        p_in_words(trials.least()),
+        p_in_words(significance).replace('=', "≤"),
+        enough.unwrap_or(MOST)
+    );
+    Err(resolved.source.error(message, resolved.source.find("compare:", "compare"), &label))
 }
 
 /// Checks that a repetition can end by its interval. Only for a new run: results of earlier versions began

@@ -1,5 +1,6 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -50,6 +51,18 @@ fn a_program_that_does_not_end_is_ended_in_its_time_and_at_an_interruption() {
         let ended = ask(shell(script), Nanos::from_secs(600), &host).unwrap_err();
         assert!(matches!(ended, Unanswered::Interrupted), "{ended:?}");
     }
+    assert!(host::now() - begun < Nanos::from_secs(60));
+}
+
+#[test]
+fn a_program_of_the_user_ends_by_itself_or_at_an_interruption() {
+    let host = host();
+    assert_eq!(accompany(shell("exit 7"), &host.interrupted).unwrap().code(), Some(7));
+    assert!(accompany(Command::new("/nowhere/at/all"), &host.interrupted).is_err());
+    interrupt(&host);
+    let begun = host::now();
+    let status = accompany(shell("exec sleep 600"), &host.interrupted).unwrap();
+    assert_eq!(status.signal(), Some(Signal::SIGTERM as i32));
     assert!(host::now() - begun < Nanos::from_secs(60));
 }
 

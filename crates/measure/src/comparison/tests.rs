@@ -42,6 +42,24 @@ fn the_probability_is_that_of_all_orders() {
 }
 
 #[test]
+fn no_probability_is_smaller_than_that_of_arms_that_lie_apart() {
+    let apart = |in_a_block: &[usize]| {
+        let block = |of_each: &usize| Block { a: vec![1.0; *of_each], b: vec![2.0; *of_each] };
+        p_value(&in_a_block.iter().map(block).collect::<Vec<Block>>()).unwrap()
+    };
+    for (trials, in_a_block, blocks) in [
+        (1, 1, &[1][..]),
+        (4, 2, &[2, 2]),
+        (5, 2, &[2, 2, 1]),
+        (5, 1, &[1, 1, 1, 1, 1]),
+        (4, 4, &[4]),
+    ] {
+        let (least, found) = (least_p(trials, in_a_block), apart(blocks));
+        assert!((least - found).abs() < 1e-9, "{blocks:?}: {least}, {found}");
+    }
+}
+
+#[test]
 fn the_effect_is_a_ratio_whatever_the_level_of_a_block() {
     let blocks = blocks(&[
         ([100.0, 101.0], [110.0, 111.1]),

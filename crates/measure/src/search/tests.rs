@@ -122,6 +122,17 @@ fn trials_are_counted_as_a_search_makes_them() {
     }
 }
 
+/// From the transcript above: the bounds are near enough after the tenth trial.
+#[test]
+fn the_trials_that_only_confirm_the_bounds_are_known() {
+    let adaptive = range(8_000.0, 12_000.0, Strategy::Adaptive { confirm: 2 });
+    let (trials, _) = run(&adaptive, |load| load <= 9_000.0);
+    let seen: Vec<Judged> = trials.into_iter().map(|(judged, _)| judged).collect();
+    let missing = |made: usize| unconfirmed(&adaptive, &seen[..made]);
+    assert_eq!([0, 1, 4, 8].map(missing), [None; 4]);
+    assert_eq!([10, 11, 12, 13].map(missing), [(1, 2), (0, 2), (0, 1), (0, 0)].map(Some));
+}
+
 #[test]
 fn one_wrong_failure_does_not_move_an_adaptive_search() {
     let adaptive = range(8_000.0, 12_000.0, Strategy::Adaptive { confirm: 2 });

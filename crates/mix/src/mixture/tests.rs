@@ -345,3 +345,14 @@ fn an_arrival_of_sessions_brings_the_steps_of_one() {
     assert_eq!(of(&format!("{steps}{{\"arrivals\":\"requests\"}}")), 1.0);
     assert_eq!(of(r#"{"target":"/a"}"#), 1.0, "requests that stand alone");
 }
+
+#[test]
+fn the_longest_session_is_that_with_the_most_time_to_think() {
+    let text = r#"{"label":"a","target":"/a"}
+{"label":"b","target":"/b"}
+{"session":"short","steps":["a","think 1s","a","b"],"weight":9}
+{"session":"long","steps":["a","think exp:3s","b","think 900ms","a"]}
+"#;
+    assert_eq!(read(text).unwrap().longest_session(), Nanos::from_millis(3_900));
+    assert_eq!(read(r#"{"target":"/a"}"#).unwrap().longest_session(), Nanos::ZERO);
+}

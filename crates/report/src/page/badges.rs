@@ -62,7 +62,9 @@ pub(super) fn of(run: &Run) -> Vec<Badge> {
     }
     // A probe in which the service failed is one of its failing trials, as in the answer.
     let failing = failing(run.trials.iter());
-    let is_whole = |trial: &Trial| trial.valid() && trial.entry.disturbed.is_empty();
+    let is_whole = |trial: &Trial| {
+        trial.valid() && trial.entry.disturbed.is_empty() && !trial.entry.is_valid_but_slow()
+    };
     let kind = match () {
         () if failing.is_none() && trials().all(is_whole) => Kind::Good,
         _ if !trials().any(Trial::answers) => Kind::Bad,

@@ -209,6 +209,7 @@ fn status(trial: &Trial) -> &'static str {
         (_, Status::Invalid) if is_failing => "✗ failing, invalid",
         (true, Status::Valid) => "○ probe",
         (_, Status::Valid) if trial.entry.is_valid_but_disturbed() => "! valid, but disturbed",
+        (_, Status::Valid) if trial.entry.is_valid_but_slow() => "! valid, but in a slow machine",
         (_, Status::Valid) => "✓ valid",
         (_, Status::Bounded) => "≈ slowed, answered",
         (_, Status::Invalid) => "✗ invalid",

@@ -125,6 +125,57 @@ fn a_valid_trial_that_was_disturbed_is_called_so_by_every_badge_and_table() {
     assert!(words.contains("disturbed: pid 9 cc used 89.5 % of CPU 0"), "{words}");
 }
 
+/// Nothing else may repeat it, and it counts.
+#[test]
+fn a_valid_trial_in_a_slow_machine_is_called_so_by_its_badge_and_its_row() {
+    let mut fixture = Fixture::new(|_| {});
+    for number in 1..=3 {
+        fixture.push(1_000.0, |entry| {
+            if number == 3 {
+                entry.warnings =
+                    vec!["slow machine: 80 % of the speed of the trials before".into()];
+            }
+        });
+    }
+    let page = page(&fixture);
+    let badges = badges(&page);
+    let badge = "‘’ ! 3 of 3 trials valid; valid, but in a slow machine: trial 3\n";
+    assert!(badges.starts_with(badge), "{badges}");
+    let words = words(&page);
+    assert!(words.contains("! valid, but in a slow machine"), "{words}");
+}
+
+#[test]
+fn a_run_of_which_most_trials_were_disturbed_doubts_its_capacity() {
+    let mut fixture = Fixture::new(|manifest| manifest.state = State::Finished);
+    for _ in 0..2 {
+        fixture.push(1_000.0, |entry| {
+            entry.disturbed = vec!["pid 9 cc used 89.5 % of CPU 0".to_owned()];
+        });
+    }
+    fixture.directory.write_answer(&fixture.answer(Verdict::Answered)).unwrap();
+    let words = words(&page(&fixture));
+    let doubt = "2 of 2 trials were disturbed (trial 2: pid 9 cc used 89.5 % of CPU 0), which only slows a system \
+                 down: the capacity is probably higher than what was found";
+    assert!(words.contains(doubt), "{words}");
+}
+
+#[test]
+fn a_service_that_the_run_did_not_start_has_no_limit_that_was_looked_for() {
+    let limit = |backend: &str| {
+        let mut fixture = Fixture::new(|manifest| {
+            (manifest.backend, manifest.state) = (backend.to_owned(), State::Finished);
+        });
+        fixture.push(1_000.0, |_| {});
+        let answer = Answer { limited_by: None, ..fixture.answer(Verdict::Answered) };
+        fixture.directory.write_answer(&answer).unwrap();
+        let words = words(&page(&fixture));
+        words.split("limited by  ").nth(1).unwrap()[..30].to_owned()
+    };
+    assert!(limit("local").starts_with("no observed resource"));
+    assert!(limit("external").starts_with("not known: nothing of the serv"));
+}
+
 #[test]
 fn the_loads_of_the_answer_have_a_row_with_the_medians_of_their_trials() {
     let mut fixture = Fixture::new(|_| {});

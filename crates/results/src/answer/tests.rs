@@ -28,6 +28,48 @@ fn the_validity_lists_the_trials_that_were_not_valid() {
 }
 
 #[test]
+fn trials_that_are_valid_but_disturbed_or_slow_are_listed_and_counted() {
+    let mut journal = vec![entry(1, Purpose::Probe, Status::Valid)];
+    journal.extend((2..5).map(|trial| entry(trial, Purpose::Trial, Status::Valid)));
+    journal.push(entry(5, Purpose::Trial, Status::Bounded));
+    let foreign = vec!["pid 9 cc used 89.5 % of CPU 0".to_owned()];
+    (journal[0].disturbed, journal[2].disturbed) = (foreign.clone(), foreign);
+    journal[3].warnings = vec!["slow machine: 80 % of the speed of the trials before".to_owned()];
+    assert_eq!(
+        validity_in_words(journal.iter()),
+        "3 of 4 trials valid; valid, but disturbed: trial 3; valid, but in a slow machine: trial 4; slowed, but usable: \
+         trial 5"
+    );
+    let validity = Validity {
+        trials: 4,
+        valid: 3,
+        valid_but_disturbed: 1,
+        valid_but_slow: 1,
+        bounded: 1,
+        ..Validity::default()
+    };
+    assert_eq!(Validity::of(&journal), validity);
+}
+
+/// A service beside a compiler seems to do half of what it can.
+#[test]
+fn a_run_of_which_most_trials_were_disturbed_says_that_the_capacity_is_probably_higher() {
+    let mut journal: Vec<Entry> =
+        (1..5).map(|trial| entry(trial, Purpose::Trial, Status::Valid)).collect();
+    for entry in &mut journal[..2] {
+        entry.disturbed = vec!["pid 9 cc used 89.5 % of CPU 0".to_owned()];
+    }
+    assert_eq!(habits_in_words(&journal), [], "half of them");
+    journal[3].status = Status::Invalid;
+    journal[3].disturbed = vec!["the generator: 12 % steal".to_owned(), "steal".to_owned()];
+    let words = "3 of 4 trials were disturbed (trial 4: the generator: 12 % steal; steal), which only slows a system \
+                 down: the capacity is probably higher than what was found";
+    assert_eq!(disturbed_in_words(&journal).unwrap(), words);
+    let line = format!("{words}; measure again once the machine is quiet");
+    assert_eq!(habits_in_words(&journal), [("disturbed", line)]);
+}
+
+#[test]
 fn a_capacity_names_the_loads_beside_it_that_missed() {
     let capacity = |missed_at_per_s, missed_below_per_s| Capacity {
         rate_per_s: 5_000.0,

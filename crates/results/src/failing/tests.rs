@@ -249,6 +249,21 @@ fn only_refusals_may_end_at_a_lower_load() {
 }
 
 #[test]
+fn a_lower_load_hardly_changes_wrong_responses_and_a_service_that_is_not_there() {
+    let failed = |outcome: &str, reason: &str| {
+        let reason = format!("{outcome}: {reason}");
+        at_any_load(&of(&load(&[(outcome, 10)], &[(&*reason, 10)])))
+    };
+    assert_eq!(failed("status", "500"), 10);
+    assert_eq!(failed("check", "body~ok"), 10);
+    assert_eq!(failed("connect", "connection refused"), 10);
+    // A service may do these only at a load that is too high for it.
+    assert_eq!(failed("status", "503"), 0);
+    assert_eq!(failed("timeout", "1 s"), 0);
+    assert_eq!(failed("connect", "timed out"), 0);
+}
+
+#[test]
 fn the_failures_of_earlier_results_are_only_counted() {
     let tally = Tally { requests: 200, failed: 30, unfinished: 0 };
     assert_eq!(tally.in_words(&[]).unwrap(), "30 of 200 requests failed");

@@ -50,6 +50,22 @@ fn judged(slo: &str, over: u64, of: u64) -> Judged {
 }
 
 #[test]
+fn an_objective_is_missed_by_failures_if_more_failed_than_it_allows() {
+    let reached = |judged: Judged| Judged { reached_ns: Some(30_000_000), ..judged };
+    let unfinished = |judged: Judged| Judged { over_at_least: 0, ..judged };
+    for (judged, is_missed_so) in [
+        (judged("p99<=20ms", 50, 1_000), true),
+        (reached(judged("p99<=20ms", 50, 1_000)), false),
+        (judged("p99<=20ms", 1, 1_000), false),
+        (judged("failures<=0.1%", 9, 1_000), true),
+        (unfinished(judged("failures<=0.1%", 9, 1_000)), false),
+        (judged("login.failures<=0.1%", 9, 1_000), false),
+    ] {
+        assert_eq!(judged.is_missed_by_failures(), is_missed_so, "{judged:?}");
+    }
+}
+
+#[test]
 fn equal_loads_are_judged_as_one_long_load() {
     let p99 = |over: u64| [judged("p99<=20ms", over, 1_000)];
     // 6 of 1,000 instead of 10 may be chance; 18 of 3,000 instead of 30 are not.

@@ -56,6 +56,9 @@ pub enum Ended {
     Truncated,
 }
 
+/// The first byte of the record with which a server answers what is not TLS: of an alert or of a handshake.
+const TLS: [u8; 2] = [0x15, 0x16];
+
 /// Decodes a connection's responses from any slicing of its bytes.
 ///
 /// Bodies are passed on as slices of the input and are never collected. Memory is bounded by the
@@ -102,6 +105,10 @@ impl ResponseDecoder {
         }
         if bytes.is_empty() {
             return Ok(None);
+        }
+        // Its records need not have an end of a line, so the end of a header block might never come.
+        if !self.block.is_begun() && TLS.contains(&bytes[0]) {
+            return Err(Malformed::Tls);
         }
         let Some(block) = self.block.take_unfolded(bytes)? else { return Ok(None) };
         let (response, body) = parse(block, expect)?;

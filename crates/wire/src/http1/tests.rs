@@ -80,6 +80,21 @@ fn answers_are_decoded_with_any_slicing() {
     }
 }
 
+/// It would be waited for until the timeout: there is no end of a header block.
+#[test]
+fn a_server_that_speaks_tls_is_known_by_its_first_byte() {
+    for (bytes, decoded) in [
+        ("\x15\x03\x01\x00\x02\x02\x46", "Tls"),
+        ("\x16\x03\x03\x00\x7a", "Tls"),
+        ("HTTP/1.1 204 No\r\n\r\n\x15\x03\x03\x00\x02\x01\x00", "204 [] KeepAlive; Tls"),
+        ("HTTP/1.1 100 Continue\r\n\r\n\x15", "100; Tls"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n\x15", "200 [\\x15] KeepAlive; Between"),
+        ("\x17\x03\x03\x00\x7a", "Truncated"),
+    ] {
+        assert_eq!(check(bytes, Expect::Body), decoded, "{bytes:?}");
+    }
+}
+
 #[test]
 fn a_header_block_is_handed_out_as_it_arrived_with_any_slicing() {
     let bytes = "HTTP/1.1 200 OK\r\nX-Token: a b\r\nx-empty:\r\nContent-Length: 1\r\n\r\nx";

@@ -55,6 +55,26 @@ fn the_header_file_is_secret_as_a_whole() {
 }
 
 #[test]
+fn the_sessions_of_a_mix_make_the_phases_longer() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("m.jsonl");
+    let steps = r#"{"session":"s","steps":["a","think exp:3s","a","think 900ms","a"]}"#;
+    fs::write(&file, format!("{{\"label\":\"a\",\"target\":\"/a\"}}\n{steps}\n")).unwrap();
+    let name = file.display().to_string();
+    let of = |words: &[&str]| {
+        let words = [&["--slo", "50ms"][..], words].concat();
+        asked(&read(&words)).map(|asked| asked.session)
+    };
+    assert_eq!(of(&["--mix", &name]).unwrap(), Nanos::from_millis(3_900));
+    assert_eq!(of(&[]).unwrap(), Nanos::ZERO);
+    // The check of the experiment says that it is not there.
+    assert_eq!(of(&["--mix", "/nowhere/m.jsonl"]).unwrap(), Nanos::ZERO);
+    fs::write(&file, "{}").unwrap();
+    let wrong = of(&["--mix", &name]).unwrap_err();
+    assert!(format!("{wrong:#}").contains("m.jsonl:1:"), "{wrong:#}");
+}
+
+#[test]
 fn a_file_with_another_experiment_is_kept_and_one_with_the_same_does_not_matter() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.yaml");

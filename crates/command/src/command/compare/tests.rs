@@ -150,6 +150,7 @@ fn a_comparison_at_equal_speed_stands_beside_the_raw_one() {
     expect![[r#"
         new compared with old: worse  (margin 3 %)
           p99 worse: +4.0 % (+2.0 … +7.0 %), p = 0.0093; median 5.05 ms → 5.30 ms; 6 and 6 trials in 3 blocks; at equal machine speed +2.2 % (−5.9 … +11.3 %), p = 0.5185
+        note: the verdict is that of the change as measured; the one at equal machine speed leaves out what the speed of the machine explains, and decides nothing
 
         ### ▼ worse: `new` compared with `old`
 
@@ -158,6 +159,8 @@ fn a_comparison_at_equal_speed_stands_beside_the_raw_one() {
         | p99 | ▼ worse | +4.0 % | +2.0 … +7.0 % | 0.0093 | +2.2 % (−5.9 … +11.3 %) | 6 + 6 | 3 |
 
         Margin 3 %.
+
+        > Note: the verdict is that of the change as measured; the one at equal machine speed leaves out what the speed of the machine explains, and decides nothing.
 
         <?xml version="1.0" encoding="UTF-8"?>
         <testsuites name="benchwright compare" tests="1" skipped="0" failures="1" errors="0">
@@ -169,6 +172,34 @@ fn a_comparison_at_equal_speed_stands_beside_the_raw_one() {
             </testsuite>
         </testsuites>
     "#]].assert_eq(&all);
+}
+
+/// Several metrics share the probability of an error, and a percentile to look at has it for itself.
+#[test]
+fn a_percentile_with_two_intervals_says_which_one_decides() {
+    let question = |metric, ratio: f64| {
+        let a: Vec<f64> = (0..8).map(|n| 5e6 * (1.0 + 0.01 * f64::from(n))).collect();
+        let b = a.iter().map(|value| value * ratio).collect();
+        Question {
+            metric,
+            of: Of::default(),
+            blocks: vec![Block { a, b }],
+            censored: None,
+            speeds: Vec::new(),
+            interleaved: true,
+            trials: Default::default(),
+        }
+    };
+    let compared = |metrics: &[Metric]| {
+        let metrics = metrics.iter().map(|metric| question(*metric, 1.1)).collect();
+        let percentiles = vec![question(Metric::P99, 1.1)];
+        results::comparison::compare(["old", "new"], metrics, percentiles, 0.03, &[])
+    };
+    let note = "note: the verdict has the wider interval of a percentile that stands twice";
+    let both = compared(&[Metric::P99, Metric::P50]);
+    assert!(text(&both).contains(note) && markdown(&both).contains("> Note: "), "{both:?}");
+    let alone = compared(&[Metric::P99]);
+    assert!(!text(&alone).contains("note: "), "{alone:?}");
 }
 
 /// Ten searches of each: those of B ended at the end of the range.

@@ -140,6 +140,31 @@ fn the_secrets_of_a_source_are_variables_of_both_files() {
 }
 
 #[test]
+fn an_experiment_of_a_secured_service_can_be_planned_with_what_its_certificate_needs() {
+    let words = ["--base", "https://127.0.0.1:7/v1", "--insecure"];
+    let (yaml, _) = of_file("openapi.yaml", OPENAPI, &words).unwrap();
+    assert!(yaml.contains("sut: {endpoint: \"https://127.0.0.1:7\"}"), "{yaml}");
+    assert!(yaml.contains("  tls: {insecure: true}"), "{yaml}");
+}
+
+/// The user of the recording thinks for 3.9 s between the two requests.
+#[test]
+fn the_phases_of_a_journey_have_room_for_its_session() {
+    let entry = |second: &str| {
+        format!(
+            r#"{{"startedDateTime":"2026-11-24T10:00:0{second}Z","time":50,"request":{{"method":"GET","url":"http://127.0.0.1:7/a"}},"response":{{"status":200}}}}"#
+        )
+    };
+    let har = format!(r#"{{"log":{{"entries":[{},{}]}}}}"#, entry("0.000"), entry("4.000"));
+    let (yaml, mix) = of_file("a.har", &har, &["--journey"]).unwrap();
+    assert!(mix.contains("think 3900ms"), "{mix}");
+    assert!(yaml.contains("phases: {warm_up: {fixed: 4s}, measure: {time: 12s}, "), "{yaml}");
+    assert!(yaml.contains("# guess: the warm-up is as long as the longest session"), "{yaml}");
+    let (yaml, _) = of_file("a.har", &har, &[]).unwrap();
+    assert!(yaml.contains("phases: {warm_up: {fixed: 1s}, measure: {time: 5s}, "), "{yaml}");
+}
+
+#[test]
 fn a_file_that_is_there_is_replaced_only_by_force() {
     let folder = tempfile::tempdir().unwrap();
     let (har, out) = (folder.path().join("a.har"), folder.path().join("mine.yaml"));

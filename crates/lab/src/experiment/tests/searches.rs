@@ -143,7 +143,7 @@ fn a_capacity_that_is_not_in_the_range_is_said_to_be_outside() {
             capacity              at most 2,000/s: no load met the SLO
             limited by            servers, CPU 1.00 of 1
             validity              14 of 14 trials valid
-            verdict               no load met the SLO
+            verdict               no load met the SLO, down to 2,000/s: search lower, or ask for less
         "#]],
     );
 }

@@ -366,16 +366,16 @@ fn shipped_specs_plan() {
         load      8 connections, Poisson arrivals, YCSB's ycsb/workloadf
         search    capacity: adaptive from 70 % of what a closed loop completes in a short probe: outward by × 1.25 and more until it is enclosed, then bisected to 10 %; one pass or the "#]].assert_eq(&fixed("kv-ycsb.yaml", "guide"));
     expect![[r#"
-        kv-ycsb · profile pinned · local · roles: sut = CPU 0, load = CPU 1 · 2 searches · at most 10 trials, 50 s
+        kv-ycsb · profile pinned · local · roles: sut = CPU 0, load = CPU 1 · 2 searches · at most 12 trials, 60 s
         factor    softirqs: anywhere, pinned
         system    (2 replicas of kv): 2 processes · kv may use 0.1 CPUs
         load      8 connections, closed loop, YCSB's ycsb/workloadf
         search    none: one load
-        trial     warm up 1 s → measure 3 s → drain ≤ 1 s · 5 at each load
+        trial     warm up 1 s → measure 3 s → drain ≤ 1 s · 6 at each load
         order     random blocks of 4 trials; 2 combinations of levels × 1 = 2 searches
         seed      1084647862440292914
-        time      5 s per trial; 10 trials: 50 s; usually 45 s; up to 90 s more if the machine is disturbed
-            1  softirqs=anywhere  5 trials, 25 s, seed 7467228354140081
-            2  softirqs=pinned    5 trials, 25 s, seed 8618229615681703
+        time      5 s per trial; 12 trials: 60 s; usually 54 s; up to 90 s more if the machine is disturbed
+            1  softirqs=anywhere  6 trials, 30 s, seed 7467228354140081
+            2  softirqs=pinned    6 trials, 30 s, seed 8618229615681703
         the "#]].assert_eq(&fixed("kv-ycsb.yaml", "pinned"));
 }

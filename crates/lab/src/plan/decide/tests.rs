@@ -1,13 +1,16 @@
 use std::path::Path;
 
 use expect_test::expect;
-use results::Found;
 use results::failure::Failure;
 use results::journal::{Connections, Waited};
+use results::{Found, slo};
 
 use super::*;
+use crate::plan::CORRECT;
 use crate::spec;
 
+mod of_any_load;
+mod unconfirmed;
 mod words;
 
 /// A simulated queue with trials of 10 s.
@@ -430,7 +433,11 @@ fn trials_that_are_not_valid_are_not_counted_against_trials_and_time() {
     journal.push(entry(&next(&resolved, &journal), Status::Valid, 660.0));
     assert_eq!(why(&resolved, &journal), "no stop rule fired in the 2 trials allowed");
     let shorter = sweep("time: 23s, disturbance: 10m");
-    assert_eq!(why(&shorter, &journal[..5]), "no stop rule fired in the 23.0 s allowed");
+    assert_eq!(
+        why(&shorter, &journal[..5]),
+        "no stop rule fired in the 23.0 s allowed (trials that count took 14.0 s, and the next one needs 10.0 s; each \
+         counts as planned, with its whole drain)"
+    );
 }
 
 /// A disturbance only slows the system: a slowed trial that met its SLO and kept up counts.
@@ -817,7 +824,8 @@ fn what_ends_a_search_for_sessions_names_them() {
             journal.push(Entry { trial: journal.len() as u32 + 1, ..entry });
         }
     };
-    assert_eq!(ending(50.0), "the SLO was missed down to 100 sessions/s");
+    let below = "the SLO was missed down to 100 sessions/s, the lower end of the range: lower it, or ask for less";
+    assert_eq!(ending(50.0), below);
     let everywhere = "the SLO was met up to 1,600 sessions/s, the end of the range: raise it";
     assert_eq!(ending(1e9), everywhere);
     let between = ending(500.0);

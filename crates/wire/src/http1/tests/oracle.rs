@@ -34,6 +34,9 @@ fn reference(bytes: &[u8], kind: Kind) -> String {
     let mut text = String::new();
     let closed = |end: &str| if kind == Kind::Request { String::new() } else { end.to_owned() };
     while !rest.is_empty() {
+        if kind != Kind::Request && matches!(rest[0], 0x15 | 0x16) {
+            return text + "Tls";
+        }
         let Some(length) = head_length(rest) else { return text + &closed("Truncated") };
         let (block, behind) = rest.split_at(length);
         rest = behind;

@@ -19,7 +19,7 @@ use results::speed::Usual;
 use results::{Comparison, Metric};
 
 use crate::plan::Plan;
-use crate::spec::{Arms, Cell, Model, Order, ResultKind};
+use crate::spec::{Arms, Cell, Order, ResultKind};
 
 #[cfg(test)]
 mod tests;
@@ -260,11 +260,11 @@ impl Arm<'_> {
     }
 
     fn usual_metric(&self) -> Metric {
-        match (&self.spec().search, self.spec().load.model) {
+        match (&self.spec().search, self.spec().load.is_closed()) {
             (Some(search), _) if search.result == ResultKind::Capacity => Metric::Capacity,
             (Some(_), _) => Metric::MaximumThroughput,
-            (None, Model::Closed) => Metric::Completed,
-            (None, Model::Open) => Metric::P99,
+            (None, true) => Metric::Completed,
+            (None, false) => Metric::P99,
         }
     }
 

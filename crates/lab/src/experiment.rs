@@ -543,7 +543,7 @@ impl Run<'_> {
             }
         }
         let again = next.filter(|next| next.strand == strand).map(|next| next.attempt);
-        let without_rate = resolved.spec.load.without_rate();
+        let without_rate = resolved.spec.load.schedule().unwrap_or("closed");
         let conclusion = at_load::conclusions(turns.of(strand)).get(&entry.trial).copied();
         progress.event(&Event::Ended { entry, conclusion, label, without_rate, speed, again });
         progress.event(&self.standing(turns, strand));

@@ -147,7 +147,7 @@ fn shares(questions: &[Question], strands: &[Strand]) -> Vec<Option<usize>> {
         strands.iter().zip(0..).filter_map(|(strand, i)| Some((named(strand)?, i))).collect();
     let share = |strand: &Strand| {
         let question = &questions[strand.question];
-        match &question.resolved.spec.load.rate {
+        match question.resolved.spec.load.rate() {
             Some(Offered::Share { of, .. }) => {
                 known.get(&(question.cell, &**of, strand.repetition)).copied()
             }

@@ -13,7 +13,7 @@ use results::journal::{Entry, Observed, Purpose, Status};
 use results::scaling::{self, Estimate, Form, Measured, Scaling};
 
 use crate::plan::Plan;
-use crate::spec::{Cell, Model, Question, scaling::units};
+use crate::spec::{Cell, Question, scaling::units};
 
 #[cfg(test)]
 mod tests;
@@ -162,7 +162,7 @@ fn censored(plan: &Plan, number: usize, quantity: Metric, searches: &[Search]) -
 
 /// Returns true for a closed loop, which offers as much as the system completes.
 fn is_saturated(question: &Question) -> bool {
-    question.resolved.spec.load.model == Model::Closed
+    question.resolved.spec.load.is_closed()
 }
 
 /// Returns the successes in the measurement per second of CPU time in it; `None` if one of the two is not

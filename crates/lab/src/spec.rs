@@ -324,22 +324,22 @@ impl Resolved {
                 );
             }
         }
-        match (load.model, search, &load.rate) {
-            (Model::Closed, Some(_), _) => error(
+        match (&load.model, search) {
+            (Model::Closed { .. }, Some(_)) => error(
                 "a closed loop has no rate to search",
                 "search:",
                 "remove search, or choose model: open",
             ),
-            (Model::Open, None, None) if !load.is_scheduled() => error(
+            (Model::Rate { rate: None, .. }, None) => error(
                 "an open loop needs a rate",
                 "load:",
                 "add load.rate, for example 500/s, or a search",
             ),
-            (_, Some(_), Some(_)) => {
+            (Model::Rate { rate: Some(_), .. }, Some(_)) => {
                 let label = "remove load.rate or search";
                 error("the rate is both fixed and searched", "load.rate:", label)
             }
-            (_, Some(search), None)
+            (_, Some(search))
                 if search.result == ResultKind::Capacity && self.spec.slo.is_empty() =>
             {
                 error(
@@ -349,7 +349,7 @@ impl Resolved {
                      maximum_throughput",
                 )
             }
-            (_, Some(Search { strategy: Strategy::Bracket(_), .. }), None)
+            (_, Some(Search { strategy: Strategy::Bracket(_), .. }))
                 if 1 < repeat.trials.0 || repeat.until.is_some() =>
             {
                 error(
@@ -457,7 +457,6 @@ pub struct Spec {
     #[serde(default)]
     pub workload: Workload,
     /// The load that is offered.
-    #[serde(deserialize_with = "load::read")]
     pub load: Load,
     /// The parts of a trial's time.
     #[serde(default)]

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use measure::Nanos;
-use measure::pace::Think;
 use results::Doctor;
 use results::components::Monitored;
 use results::doctor::Level;
@@ -199,7 +198,7 @@ fn load_of(
         None => generator::arguments(resolved, &targets, &system.addresses, &wanted),
     };
     let load = &resolved.spec.load;
-    let think = load.think.map_or(Think::NONE, |think| think.0);
+    let think = load.think();
     let opening = load.opening(rate, targets.len());
     Drive {
         targets,

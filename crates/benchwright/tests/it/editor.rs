@@ -84,6 +84,7 @@ fn an_editor_marks_errors_completes_fields_and_explains_them() {
             spec("mix.yaml", "name: x\nload: {model: open}\nworkload:\n  mix: a.jsonl\n  |\n"),
             spec("get.yaml", "name: x\nload: {model: open}\nworkload:\n  get: /\n  |\n"),
             spec("hover.yaml", "name: x\nload:\n  mod|el: open\n"),
+            spec("closed.yaml", "name: x\nload:\n  model: closed\n  |\n"),
         ],
     );
     let lines = |shown: &Value| -> Vec<u64> {
@@ -111,6 +112,9 @@ fn an_editor_marks_errors_completes_fields_and_explains_them() {
     let mut of_a_get = offered(&shown[7]);
     of_a_get.sort();
     assert_eq!(of_a_get, ["body", "body_file", "check", "headers", "method", "path"]);
+    let of_a_closed_loop = offered(&shown[9]);
+    assert!(of_a_closed_loop.iter().any(|offered| offered == "think"), "{of_a_closed_loop:?}");
+    assert!(!of_a_closed_loop.iter().any(|offered| offered == "rate"), "{of_a_closed_loop:?}");
     let hover = shown[8]["hover"].as_str().unwrap();
     assert!(hover.contains("decides when requests start"), "{hover}");
 }

@@ -162,7 +162,7 @@ fn all_that_a_spec_can_say_is_understood() {
 
 fn rate(resolved: &Resolved) -> Option<Rate> {
     let load = &resolved.spec.load;
-    let has_rate = load.model == spec::Model::Open && !load.is_scheduled();
+    let has_rate = matches!(load.model, spec::Model::Rate { .. });
     has_rate.then(|| Rate::per_second(5.0).unwrap())
 }
 

@@ -25,8 +25,7 @@ use crate::Host;
 use crate::calm::Calm;
 use crate::spec::simulated::{MOST_REQUESTS, Offer, TooMuch};
 use crate::spec::{
-    self, Arrivals, Change, Distribution, Exchange, Load, Resolved, Run, SUT, Shape, generator,
-    replicas,
+    self, Change, Distribution, Exchange, Load, Resolved, Run, SUT, Shape, generator, replicas,
 };
 
 #[cfg(test)]
@@ -83,14 +82,6 @@ impl Simulated {
     /// Fails if the load that is being made has to end.
     fn check_load(&self) -> Result<(), Stop> {
         self.host.as_ref().map_or(Ok(()), Host::check_load)
-    }
-
-    fn arrivals(&self) -> Arrivals {
-        self.load.arrivals.unwrap_or_default()
-    }
-
-    fn shape(&self) -> Option<&Shape> {
-        self.load.shape.as_ref()
     }
 }
 
@@ -271,8 +262,8 @@ impl Simulated {
 
     /// Returns the load as far as it is known beforehand.
     fn offer(&self, drive: &Drive) -> Offer {
-        let (law, targets) = (self.arrivals().0, drive.targets.len());
-        match (drive.rate, self.shape()) {
+        let (law, targets) = (self.load.arrivals().0, drive.targets.len());
+        match (drive.rate, self.load.shape()) {
             (Some(rate), _) => Offer::open(rate.as_per_second(), law, targets),
             (None, Some(shape)) => {
                 let curve = shape.curve.after_warm_up(drive.warm_up);
@@ -300,7 +291,7 @@ impl Simulated {
             (0..at_once).map(|_| Reverse(Instant::default())).collect();
         // For the closed loop: the time when each connection starts its next request.
         let of_closed =
-            if drive.rate.is_none() && self.shape().is_none() { connections } else { 0 };
+            if drive.rate.is_none() && self.load.shape().is_none() { connections } else { 0 };
         let mut starts: BinaryHeap<Reverse<Instant>> =
             (0..of_closed).map(|_| Reverse(Instant::default())).collect();
         let mut drawn = self.drawn(drive, &mut random);
@@ -316,7 +307,7 @@ impl Simulated {
                     None => break,
                 },
                 (None, Some(rate)) => {
-                    clock += match self.arrivals().0 {
+                    clock += match self.load.arrivals().0 {
                         Law::Poisson => random.exponential(rate.gap_ns()),
                         _ => rate.gap_ns(),
                     };
@@ -342,8 +333,8 @@ impl Simulated {
     /// Returns the times of an open loop as the generator draws them. Poisson and constant arrivals
     /// at one rate use the stream of the service times instead, so that a seed keeps its results.
     fn drawn(&self, drive: &Drive, random: &mut Random) -> Option<(UnitProcess, Walk)> {
-        let shape = match (drive.rate, self.shape()) {
-            (Some(_), _) if matches!(self.arrivals().0, Law::Poisson | Law::Constant) => {
+        let shape = match (drive.rate, self.load.shape()) {
+            (Some(_), _) if matches!(self.load.arrivals().0, Law::Poisson | Law::Constant) => {
                 return None;
             }
             (Some(rate), _) => measure::pace::Shape::constant(rate),
@@ -351,7 +342,7 @@ impl Simulated {
             (None, None) => return None,
         };
         let own = Random::new(random.next_u64());
-        Some((UnitProcess::new(self.arrivals().0, own), Walk::new(shape)))
+        Some((UnitProcess::new(self.load.arrivals().0, own), Walk::new(shape)))
     }
 
     /// Returns the length of a measurement that ends early, as it would on a real machine: so many
@@ -380,7 +371,7 @@ impl Simulated {
             curve.mean_rate(drive.warm_up, drive.warm_up + drive.measure)
         };
         let of_rate = drive.rate.map(|rate| rate.as_per_second());
-        of_rate.or_else(|| self.shape().map(of_shape))
+        of_rate.or_else(|| self.load.shape().map(of_shape))
     }
 
     fn service_time(&self, random: &mut Random) -> Nanos {
@@ -416,7 +407,7 @@ impl Simulated {
             arguments: drive.arguments.words(),
             seed: drive.seed,
             pacing: match asked {
-                Some(_) => Pacing::Open { arrivals: self.arrivals().to_string() },
+                Some(_) => Pacing::Open { arrivals: self.load.arrivals().to_string() },
                 None => Pacing::Closed { think_ns: drive.think.mean().0 },
             },
             measured_s: drive.measure.as_secs_f64(),

@@ -222,19 +222,21 @@ fn load(resolved: &Resolved) -> String {
         1 => String::new(),
         _ => "per instance: ".to_owned(),
     };
-    let pacing = match (spec.load.model, spec.load.arrivals) {
-        (Model::Closed, _) => "closed loop".to_owned(),
-        (Model::Open, _) if spec.workload.foreign().is_some() => "arrivals of its own".to_owned(),
-        (Model::Open, Some(Arrivals(Distribution::Poisson))) => "Poisson arrivals".to_owned(),
-        (Model::Open, Some(arrivals)) => format!("{arrivals} arrivals"),
-        (Model::Open, None) => "starts as listed".to_owned(),
+    let arrivals = match spec.load.arrivals() {
+        _ if spec.workload.foreign().is_some() => "arrivals of its own".to_owned(),
+        Arrivals(Distribution::Poisson) => "Poisson arrivals".to_owned(),
+        arrivals => format!("{arrivals} arrivals"),
     };
-    let rate = spec.load.rate.as_ref().map(|rate| format!("{rate}, ")).unwrap_or_default();
-    let rate = match (&spec.load.shape, &spec.load.trace, spec.load.speed) {
-        (Some(shape), ..) => format!("shape {}; ", shape.text),
-        (None, Some(trace), None) => format!("trace {trace}, "),
-        (None, Some(trace), Some(speed)) => format!("trace {trace} at {speed} × its speed, "),
-        (None, None, _) => rate,
+    let listed = "starts as listed".to_owned();
+    let (rate, pacing) = match &spec.load.model {
+        Model::Rate { rate: None, .. } => (String::new(), arrivals),
+        Model::Rate { rate: Some(rate), .. } => (format!("{rate}, "), arrivals),
+        Model::Shape { shape, .. } => (format!("shape {}; ", shape.text), arrivals),
+        Model::Trace { trace, speed: None } => (format!("trace {trace}, "), listed),
+        Model::Trace { trace, speed: Some(speed) } => {
+            (format!("trace {trace} at {speed} × its speed, "), listed)
+        }
+        Model::Closed { .. } => (String::new(), "closed loop".to_owned()),
     };
     let threads = spec.load.script_threads;
     let threads = threads.map(|n| format!(", {} script threads", n.0)).unwrap_or_default();
@@ -251,7 +253,7 @@ fn load(resolved: &Resolved) -> String {
 
 fn search(resolved: &Resolved) -> String {
     let Some(search) = &resolved.spec.search else {
-        return match &resolved.spec.load.rate {
+        return match resolved.spec.load.rate() {
             Some(share @ Offered::Share { .. }) => format!("none: one load, {share}"),
             Some(Offered::Rate(_)) | None => "none: one load".to_owned(),
         };

@@ -107,7 +107,7 @@ pub(super) fn next(
         |allowance, purpose, load| attempt(resolved, journal, spent, allowance, purpose, load);
     let attempt = |purpose, load| Decision::of(allowed(Allowance::Whole, purpose, load));
     let Some(search) = &spec.search else {
-        let asked = match &spec.load.rate {
+        let asked = match spec.load.rate() {
             None => None,
             Some(Offered::Rate(rate)) => Some(*rate),
             Some(Offered::Share { share, .. }) => {

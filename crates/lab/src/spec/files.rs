@@ -9,7 +9,7 @@ use results::regular;
 
 use super::source::SpecError;
 use super::workload::Given;
-use super::{Load, Resolved, Tls};
+use super::{Resolved, Tls};
 
 #[cfg(test)]
 mod tests;
@@ -27,9 +27,9 @@ pub struct File {
 impl Resolved {
     /// Returns the files that the load needs, whose contents decide what is measured.
     pub fn files(&self) -> Vec<File> {
-        let Load { trace, tls, .. } = &self.spec.load;
+        let load = &self.spec.load;
         let of_tls =
-            |of: fn(&Tls) -> &Option<String>| tls.as_ref().and_then(|tls| of(tls).as_ref());
+            |of: fn(&Tls) -> &Option<String>| load.tls.as_ref().and_then(|tls| of(tls).as_ref());
         let of_workload = self.spec.workload.set().into_iter().flat_map(|set| {
             let files = set.given.into_iter().filter_map(|given| match given {
                 Given::File(path) => Some((set.field, path.to_owned())),
@@ -38,7 +38,7 @@ impl Resolved {
             files.collect::<Vec<_>>()
         });
         let of_load = [
-            ("load.trace", trace.as_ref()),
+            ("load.trace", load.trace()),
             ("load.tls.ca", of_tls(|tls| &tls.ca)),
             ("load.tls.cert", of_tls(|tls| &tls.cert)),
             ("load.tls.key", of_tls(|tls| &tls.key)),

@@ -15,7 +15,7 @@ use super::foreign::Pattern;
 use super::generator;
 use super::read::did_you_mean;
 use super::source::{Location, SpecError};
-use super::{Arrivals, BackendKind, Command, Foreign, Model, Resolved, Start, texts};
+use super::{Arrivals, BackendKind, Command, Foreign, Resolved, Start, texts};
 
 #[cfg(test)]
 mod tests;
@@ -134,15 +134,15 @@ impl Parse {
         }
     }
 
-    /// Returns the only model of load that the generator can make, if it can make only one.
-    fn model(&self) -> Option<(Model, &'static str)> {
+    /// Returns true if the generator makes only closed loops, false if only open ones, with the remedy for others.
+    fn is_closed(&self) -> Option<(bool, &'static str)> {
         match self {
             Parse::Wrk | Parse::Hey => Some((
-                Model::Closed,
+                true,
                 "it sends the next request after an answer; write load: {model: closed}",
             )),
             Parse::Wrk2 => Some((
-                Model::Open,
+                false,
                 "it sends by the clock; write load: {model: open, rate: 500/s}, or a search",
             )),
             Parse::Fortio | Parse::Regex(_) => None,
@@ -371,12 +371,11 @@ impl Checked<'_> {
     fn load(&self) -> Result<(), SpecError> {
         let Checked { resolved, tool, .. } = self;
         let load = &resolved.spec.load;
-        let is_default = |Arrivals(distribution): &Arrivals| {
+        let is_default = |Arrivals(distribution): Arrivals| {
             matches!(distribution, Distribution::Poisson | Distribution::Constant)
         };
         let unknown = generator::fields(resolved).into_iter().find(|field| {
-            !FOLLOWED.contains(field)
-                || *field == "load.arrivals" && !load.arrivals.as_ref().is_none_or(is_default)
+            !FOLLOWED.contains(field) || *field == "load.arrivals" && !is_default(load.arrivals())
         });
         if let Some(field) = unknown {
             let key = field.rsplit('.').next().unwrap_or(field);
@@ -384,24 +383,24 @@ impl Checked<'_> {
             let label = "remove it, or say it in the command (a patch removes by null)";
             return self.error(message, &format!("{key}:"), label);
         }
-        if let Some((model, label)) = self.parse.model()
-            && model != load.model
+        if let Some((is_closed, label)) = self.parse.is_closed()
+            && is_closed != load.is_closed()
         {
-            let wrong = if model == Model::Closed { "an open" } else { "a closed" };
+            let wrong = if is_closed { "an open" } else { "a closed" };
             return self.error(format!("{tool} does not make {wrong} loop"), "model:", label);
         }
-        match (load.model, self.uses(RATE)) {
-            (Model::Open, false) => self.error(
+        match (load.is_closed(), self.uses(RATE)) {
+            (false, false) => self.error(
                 format!("{tool} is not told the rate of an open loop"),
                 "exec:",
                 "add \"${rate}\" to its command, in requests per second",
             ),
-            (Model::Closed, true) => self.error(
+            (true, true) => self.error(
                 "a closed loop has no rate".to_owned(),
                 "${rate}",
                 "remove ${rate}, or write load: {model: open, rate: 500/s}",
             ),
-            (Model::Open, true) | (Model::Closed, false) => Ok(()),
+            (false, true) | (true, false) => Ok(()),
         }
     }
 
@@ -423,7 +422,7 @@ impl Checked<'_> {
             );
         }
         let has_probe = matches!(search.as_ref().map(|search| search.start), Some(Start::Probe(_)));
-        if load.model == Model::Open && has_probe {
+        if !load.is_closed() && has_probe {
             return self.error(
                 format!("the probe is a closed loop, which {tool} does not make here"),
                 "start:",
@@ -456,7 +455,7 @@ impl Checked<'_> {
             .chain(repeat.until.iter().map(|until| until.metric).filter_map(of_metric("until:")))
             .collect();
         let Some((_, key)) = wanted.first() else { return Ok(()) };
-        if load.model == Model::Open && parse.since() == Some(Since::Sent) {
+        if !load.is_closed() && parse.since() == Some(Since::Sent) {
             let message = format!(
                 "{tool} counts times from sending, which are not the response times of an open loop"
             );

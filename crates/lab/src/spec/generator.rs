@@ -130,7 +130,7 @@ fn written(asked: &Asked<'_>) -> Arguments {
 fn wanted_to_check(resolved: &Resolved) -> AskedLoad {
     let load = &resolved.spec.load;
     let phases = &resolved.spec.phases;
-    let has_rate = load.model == Model::Open && !load.is_scheduled();
+    let has_rate = matches!(load.model, Model::Rate { .. });
     AskedLoad {
         rate: has_rate.then(|| Rate::per_second(1.0).expect("one is positive")),
         warm_up: *phases.warm_up.fixed,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-use measure::{Bytes, Nanos, Rate, Share};
+use measure::{Bytes, Nanos, Rate, Share, pace};
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
@@ -19,88 +19,149 @@ use super::{
 #[cfg(test)]
 mod tests;
 
-/// The load that is offered. Everything that is absent is left to the generator's own default.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Load {
-    /// The model: what decides when requests start.
-    pub model: Model,
-    /// The distribution of the gaps between requests, `poisson` by default. Absent in a closed loop
-    /// and with a trace, which decide when requests start.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub arrivals: Option<Arrivals>,
-    /// The rate of each instance. Absent if a search decides it, or in a closed loop.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Offered>,
-    /// The rate of each instance over time, instead of one rate.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub shape: Option<Shape>,
-    /// A file with the start of each request, instead of a rate.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trace: Option<String>,
-    /// The factor by which the trace is played faster.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub speed: Option<f64>,
+/// What decides when requests start.
+#[derive(Clone, Debug, JsonSchema, PartialEq, Serialize)]
+#[serde(tag = "model")]
+pub enum Model {
+    /// The clock alone decides when requests start, at a rate.
+    #[serde(rename = "open")]
+    #[schemars(title = "LoadAtRate")]
+    Rate {
+        /// The distribution of the gaps between requests.
+        #[serde(default)]
+        #[schemars(with = "Option<Arrivals>")]
+        arrivals: Arrivals,
+        /// The rate of each instance; absent if a search decides it. In place of it, `shape` is a rate that
+        /// changes, and `trace` a file with the start of each request.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rate: Option<Offered>,
+    },
+    /// The clock alone decides when requests start, at a rate that changes.
+    #[serde(rename = "open")]
+    #[schemars(title = "LoadOfShape")]
+    Shape {
+        /// The distribution of the gaps between requests.
+        #[serde(default)]
+        #[schemars(with = "Option<Arrivals>")]
+        arrivals: Arrivals,
+        /// The rate of each instance over time.
+        shape: Shape,
+    },
+    /// A file lists the start of each request.
+    #[serde(rename = "open")]
+    #[schemars(title = "LoadOfTrace")]
+    Trace {
+        /// A file with the start of each request.
+        trace: String,
+        /// The factor by which the trace is played faster.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        speed: Option<f64>,
+    },
+    /// A completion and the think time after it decide when the next request starts.
+    #[serde(rename = "closed")]
+    #[schemars(title = "ClosedLoad")]
+    Closed {
+        /// The think time of the users.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        think: Option<Think>,
+    },
+}
+
+/// Makes the load, and the mapping that is read for it: each of its errors has its place.
+macro_rules! load {
+    ($($(#[$attribute:meta])* $field:ident: $type:ty,)*) => {
+        /// The load that is offered. Everything that is absent is left to the generator's own default.
+        #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+        #[serde(try_from = "WrittenLoad")]
+        #[schemars(!try_from)]
+        pub struct Load {
+            #[serde(flatten)]
+            pub model: Model,
+            $($(#[$attribute])* pub $field: $type,)*
+        }
+
+        #[derive(Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        struct WrittenLoad {
+            model: Option<By>,
+            arrivals: Option<Arrivals>,
+            rate: Option<Offered>,
+            shape: Option<Shape>,
+            trace: Option<String>,
+            speed: Option<f64>,
+            think: Option<Think>,
+            $($(#[$attribute])* $field: $type,)*
+        }
+
+        impl TryFrom<WrittenLoad> for Load {
+            type Error = &'static str;
+            fn try_from(mut written: WrittenLoad) -> Result<Load, &'static str> {
+                let load = Load { model: written.model()?, $($field: written.$field,)* };
+                load.check()?;
+                Ok(load)
+            }
+        }
+    };
+}
+
+load! {
     /// The number of connections for each instance.
     #[serde(default = "usual_connections", deserialize_with = "connections")]
     #[schemars(with = "Option<Connections>")]
-    pub connections: Connections,
+    connections: Connections,
     /// The number of script states for each instance, for a workload that depends on it (wrk's -t).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub script_threads: Option<AtLeastOne>,
-    /// The think time of the users of a closed loop.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub think: Option<Think>,
+    script_threads: Option<AtLeastOne>,
     /// The longest time for a response.
     #[serde(default = "ten_seconds", deserialize_with = "timeout")]
     #[schemars(with = "Option<Written<Nanos>>")]
-    pub timeout: Written<Nanos>,
+    timeout: Written<Nanos>,
     /// The longest time until a connection is open.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub connect_timeout: Option<Written<Nanos>>,
+    connect_timeout: Option<Written<Nanos>>,
     /// The requests that may wait for a connection, for each instance.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub backlog: Option<Written<Count>>,
+    backlog: Option<Written<Count>>,
     /// The largest body of a response; one with a larger body is malformed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_body: Option<Written<Bytes>>,
+    max_body: Option<Written<Bytes>>,
     /// The requests after which a connection is closed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub keep_alive: Option<AtLeastOne>,
+    keep_alive: Option<AtLeastOne>,
     /// The requests that may be outstanding on one connection.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pipeline: Option<AtLeastOne>,
+    pipeline: Option<AtLeastOne>,
     /// The rate at which connections are opened before the load begins.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub open_rate: Option<Written<Rate>>,
+    open_rate: Option<Written<Rate>>,
     /// The addresses of an external service: `all` or the `first` of its name's, or a list.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub address: Option<Texts>,
+    address: Option<Texts>,
     /// The local addresses to connect from, in turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub source: Vec<Written<IpAddr>>,
+    source: Vec<Written<IpAddr>>,
     /// The settings for `https` targets.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tls: Option<Tls>,
+    tls: Option<Tls>,
     /// The threads of the generator, each with its own connections; as many as the rate needs by
     /// default.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub shards: Option<AtLeastOne>,
+    shards: Option<AtLeastOne>,
     /// The CPUs that its shards are kept on.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pin: Option<Written<Pin>>,
+    pin: Option<Written<Pin>>,
     /// Its network interface.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub io: Option<Io>,
+    io: Option<Io>,
     /// Its timer, which waits for the next start.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub timer: Option<Timer>,
+    timer: Option<Timer>,
     /// The congestion control of its TCP connections, one that the kernel has.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub congestion_control: Option<String>,
+    congestion_control: Option<String>,
     /// True if the kernel timestamps received data.
     #[serde(default, skip_serializing_if = "is_false")]
-    pub kernel_timestamps: bool,
+    kernel_timestamps: bool,
 }
 
 fn usual_connections() -> Connections {
@@ -212,36 +273,6 @@ impl<'de> Deserialize<'de> for Offered {
     }
 }
 
-/// The model of a load.
-#[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Model {
-    /// The clock alone decides when requests start.
-    Open,
-    /// A completion and the think time after it decide when the next request starts.
-    Closed,
-}
-
-impl<'de> Deserialize<'de> for Model {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Model, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        enum Known {
-            Open,
-            Closed,
-        }
-        // A field that is missing is read as none.
-        match Option::deserialize(deserializer)? {
-            Some(Known::Open) => Ok(Model::Open),
-            Some(Known::Closed) => Ok(Model::Closed),
-            None => Err(D::Error::custom(
-                "neither open nor closed; write `model: open` (the clock decides when a request \
-                 starts) or `model: closed` (a completion does)",
-            )),
-        }
-    }
-}
-
 /// The generator's network interface.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -288,18 +319,97 @@ impl fmt::Display for Timer {
     }
 }
 
+/// The word for what decides.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum By {
+    Open,
+    Closed,
+}
+
+impl WrittenLoad {
+    /// Takes the one thing that decides; fails if it is none, or several.
+    fn model(&mut self) -> Result<Model, &'static str> {
+        let WrittenLoad { arrivals, speed, think, .. } = *self;
+        let (rate, shape, trace) = (self.rate.take(), self.shape.take(), self.trace.take());
+        match (&self.model, arrivals, rate, shape, trace) {
+            (None, ..) => Err(
+                "neither open nor closed; write `model: open` (the clock decides when a request \
+                     starts) or `model: closed` (a completion does)",
+            ),
+            (Some(By::Open), ..) if think.is_some() => {
+                Err("think time belongs to a closed loop; in an open one the rate decides")
+            }
+            (.., None) if speed.is_some() => Err("`speed` is that of a trace; add `trace: file`"),
+            (Some(By::Closed), None, None, None, None) => Ok(Model::Closed { think }),
+            (Some(By::Closed), None, None, ..) => {
+                Err("a closed loop has neither shape nor trace: completions decide")
+            }
+            (Some(By::Closed), ..) => {
+                Err("a closed loop has neither rate nor arrivals: completions decide")
+            }
+            (_, _, Some(_), Some(_), _) => {
+                Err("`rate` and `shape` both set the rate; remove one of them")
+            }
+            (_, None, None, None, Some(trace)) => Ok(Model::Trace { trace, speed }),
+            (.., Some(_)) => Err("a trace lists every start; remove rate, shape and arrivals"),
+            (_, arrivals, None, Some(shape), None) => {
+                Ok(Model::Shape { arrivals: arrivals.unwrap_or_default(), shape })
+            }
+            (_, arrivals, rate, None, None) => {
+                Ok(Model::Rate { arrivals: arrivals.unwrap_or_default(), rate })
+            }
+        }
+    }
+}
+
 impl Load {
-    /// Returns true if a shape or a trace gives the starts: such a load is fixed, without one rate.
-    pub fn is_scheduled(&self) -> bool {
-        self.shape.is_some() || self.trace.is_some()
+    pub fn is_closed(&self) -> bool {
+        matches!(self.model, Model::Closed { .. })
     }
 
-    /// Returns the load in a word, for a trial without a rate.
-    pub fn without_rate(&self) -> &'static str {
-        match (&self.shape, &self.trace) {
-            (Some(_), _) => "shape",
-            (None, Some(_)) => "trace",
-            (None, None) => "closed",
+    /// Returns the field that gives the starts, a shape or a trace: such a load is fixed, without one rate.
+    pub fn schedule(&self) -> Option<&'static str> {
+        match self.model {
+            Model::Shape { .. } => Some("shape"),
+            Model::Trace { .. } => Some("trace"),
+            Model::Rate { .. } | Model::Closed { .. } => None,
+        }
+    }
+
+    pub fn rate(&self) -> Option<&Offered> {
+        match &self.model {
+            Model::Rate { rate, .. } => rate.as_ref(),
+            _ => None,
+        }
+    }
+
+    pub fn shape(&self) -> Option<&Shape> {
+        match &self.model {
+            Model::Shape { shape, .. } => Some(shape),
+            _ => None,
+        }
+    }
+
+    pub fn trace(&self) -> Option<&String> {
+        match &self.model {
+            Model::Trace { trace, .. } => Some(trace),
+            _ => None,
+        }
+    }
+
+    /// Returns the distribution of the gaps; the usual one if nothing is drawn.
+    pub fn arrivals(&self) -> Arrivals {
+        match self.model {
+            Model::Rate { arrivals, .. } | Model::Shape { arrivals, .. } => arrivals,
+            Model::Trace { .. } | Model::Closed { .. } => Arrivals::default(),
+        }
+    }
+
+    pub fn think(&self) -> pace::Think {
+        match self.model {
+            Model::Closed { think: Some(think) } => think.0,
+            _ => pace::Think::NONE,
         }
     }
 
@@ -319,47 +429,27 @@ impl Load {
 
     /// Checks the rules between the fields.
     fn check(&self) -> Result<(), &'static str> {
-        let Load { model, rate, shape, trace, think, arrivals, .. } = self;
-        let per_rate = matches!(self.connections, Connections::PerRate(_));
-        match model {
-            Model::Open if think.is_some() => {
-                return Err("think time belongs to a closed loop; in an open one the rate decides");
-            }
-            Model::Closed if rate.is_some() || arrivals.is_some() => {
-                return Err("a closed loop has neither rate nor arrivals: completions decide");
-            }
-            Model::Closed if self.is_scheduled() => {
-                return Err("a closed loop has neither shape nor trace: completions decide");
-            }
-            Model::Closed if per_rate => {
+        let is_per_rate = matches!(self.connections, Connections::PerRate(_));
+        match self.model {
+            Model::Closed { .. } if is_per_rate => {
                 return Err("connections `per_rate` need a rate, which a closed loop does not \
                             have; write a number of connections");
             }
-            Model::Open if per_rate && self.is_scheduled() => {
+            Model::Shape { .. } | Model::Trace { .. } if is_per_rate => {
                 return Err(
                     "connections `per_rate` need one rate; with a shape or a trace write a \
                             number of connections",
                 );
             }
-            Model::Open | Model::Closed => {}
-        }
-        let is_zero = |timeout: Written<Nanos>| *timeout == Nanos::ZERO;
-        if is_zero(self.timeout) || self.connect_timeout.is_some_and(is_zero) {
-            return Err("a timeout must be longer than zero");
-        }
-        if shape.is_some() && rate.is_some() {
-            return Err("`rate` and `shape` both set the rate; remove one of them");
-        }
-        if trace.is_some() && (rate.is_some() || shape.is_some() || arrivals.is_some()) {
-            return Err("a trace lists every start; remove rate, shape and arrivals");
-        }
-        match (self.speed, trace) {
-            (Some(_), None) => return Err("`speed` is that of a trace; add `trace: file`"),
-            (Some(speed), Some(_)) if !(speed.is_finite() && 0.0 < speed) => {
+            Model::Trace { speed: Some(speed), .. } if !(speed.is_finite() && 0.0 < speed) => {
                 return Err("the speed of a trace must be above zero; write for example 2, for \
                             twice as fast");
             }
             _ => {}
+        }
+        let is_zero = |timeout: Written<Nanos>| *timeout == Nanos::ZERO;
+        if is_zero(self.timeout) || self.connect_timeout.is_some_and(is_zero) {
+            return Err("a timeout must be longer than zero");
         }
         if self.pipeline.is_some_and(|most| MOST_PIPELINED < most.0) {
             return Err("at most 65535 requests may be outstanding on one connection");
@@ -374,16 +464,6 @@ impl Load {
 
 /// The most requests that may be outstanding on one connection.
 const MOST_PIPELINED: u32 = 65_535;
-
-/// Reads a load whose fields fit each other.
-pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Load, D::Error> {
-    let mut load = Load::deserialize(deserializer)?;
-    load.check().map_err(D::Error::custom)?;
-    if load.model == Model::Open && load.trace.is_none() {
-        load.arrivals.get_or_insert_default();
-    }
-    Ok(load)
-}
 
 fn is_address(address: &Texts) -> bool {
     let listed =
@@ -400,13 +480,9 @@ pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
     let super::Spec { where_, sut, load, search, phases, .. } = &resolved.spec;
     let error =
         |message: &str, key: &str, label: &str| Err(resolved.source.error_at(message, key, label));
-    let scheduled = format!("load.{}:", load.without_rate());
-    if search.is_some() && load.is_scheduled() {
-        return error(
-            "the load is both fixed and searched",
-            &scheduled,
-            &format!("remove load.{} or search", load.without_rate()),
-        );
+    if let (Some(field), Some(_)) = (load.schedule(), search) {
+        let label = format!("remove load.{field} or search");
+        return error("the load is both fixed and searched", &format!("load.{field}:"), &label);
     }
     if let Some(search) = search
         && matches!(load.connections, Connections::PerRate(_))
@@ -418,7 +494,7 @@ pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
             "write a number of connections, or begin the search with a rate: start: 500/s",
         );
     }
-    if let Some(length) = load.shape.as_ref().and_then(|shape| shape.curve.length())
+    if let Some(length) = load.shape().and_then(|shape| shape.curve.length())
         && length != *phases.measure.time
     {
         let message = format!(
@@ -427,16 +503,13 @@ pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
             phases.measure.time.written()
         );
         let label = format!("write phases: {{measure: {{time: {}}}}}", length.written());
-        return error(&message, &scheduled, &label);
+        return error(&message, "load.shape:", &label);
     }
-    if phases.warm_up.until_steady.is_some() && load.is_scheduled() {
-        return error(
-            "a load that changes has no steady state",
-            "until_steady:",
-            &format!("remove it, or use load.rate in place of load.{}", load.without_rate()),
-        );
+    if let (Some(field), Some(_)) = (load.schedule(), phases.warm_up.until_steady) {
+        let label = format!("remove it, or use load.rate in place of load.{field}");
+        return error("a load that changes has no steady state", "until_steady:", &label);
     }
-    if where_.backend == BackendKind::Simulated && load.trace.is_some() {
+    if where_.backend == BackendKind::Simulated && load.trace().is_some() {
         return error(
             "the simulated backend plays no traces",
             "trace:",

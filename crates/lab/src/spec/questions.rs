@@ -395,7 +395,7 @@ fn of_search(resolved: &Resolved, name: &Name, search: &Value) -> Result<Value, 
 /// Checks that every share of a capacity names a search that finds one.
 fn check_shares(resolved: &Resolved, questions: &[Question]) -> Result<(), SpecError> {
     for question in questions {
-        let Some(Offered::Share { of, .. }) = &question.resolved.spec.load.rate else { continue };
+        let Some(Offered::Share { of, .. }) = question.resolved.spec.load.rate() else { continue };
         let source = questions
             .iter()
             .find(|other| other.cell == question.cell && other.search.as_deref() == Some(&**of));

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::source::SpecError;
-use super::{Model, Name, Resolved, Spec, questions};
+use super::{Name, Resolved, Spec, questions};
 
 #[cfg(test)]
 mod tests;
@@ -91,9 +91,9 @@ pub(super) fn check_values(resolved: &Resolved) -> Result<(), SpecError> {
 /// goodput of each trial.
 fn values(spec: &Spec) -> usize {
     let Spec { search, load, repeat, .. } = spec;
-    match load.model {
+    match load.is_closed() {
         _ if search.is_some() => 1,
-        Model::Closed => repeat.until.as_ref().map_or(repeat.trials, |until| until.max).0 as usize,
-        Model::Open => 0,
+        true => repeat.until.as_ref().map_or(repeat.trials, |until| until.max).0 as usize,
+        false => 0,
     }
 }

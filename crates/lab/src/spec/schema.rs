@@ -3,7 +3,7 @@
 //!
 //! It accepts every file that the reader accepts, apart from tags of YAML, from choices that are
 //! written as a mapping with nothing in it (`backend: {local: }`), and from fields of another kind of
-//! workload with nothing in them (`{get: /, script: }`). The reader knows more rules, above
+//! workload or load with nothing in them (`{get: /, script: }`). The reader knows more rules, above
 //! all those between fields.
 
 use std::borrow::Cow;
@@ -40,7 +40,8 @@ pub fn schema() -> Value {
     // Editors would show it above each field.
     schema.as_object_mut().expect("it is that of an object").shift_remove("title");
 
-    let definitions = schema["$defs"].as_object().expect("a spec has types of its own").clone();
+    let mut definitions = schema["$defs"].as_object().expect("a spec has types of its own").clone();
+    part_loads(&mut definitions);
     let mut patches = Patches { of: &definitions, made: Map::new() };
     let mut profile = patches.patch(&schema);
     for of_root in ["$schema", "$defs"] {
@@ -59,6 +60,25 @@ pub fn schema() -> Value {
     all.sort_keys();
     schema["$defs"] = Value::Object(all);
     schema
+}
+
+/// Makes a definition of each kind of load, with the fields that all of them have beside its own: an editor offers
+/// those of one kind.
+fn part_loads(definitions: &mut Map<String, Value>) {
+    let load = definitions["Load"].take();
+    let common = load["properties"].as_object().expect("a load has fields");
+    let mut kinds = Vec::new();
+    for kind in load["oneOf"].as_array().expect("a load is of a kind") {
+        let mut kind = kind.clone();
+        let name = kind["title"].as_str().expect("each kind has a name").to_owned();
+        kinds.push(json!({"$ref": format!("#/$defs/{name}"), "description": kind["description"]}));
+        kind["additionalProperties"] = json!(false);
+        let fields = kind["properties"].as_object_mut().expect("a kind has fields");
+        fields["model"]["description"] = json!("The model: what decides when requests start.");
+        fields.extend(common.clone());
+        definitions.insert(name, kind);
+    }
+    definitions["Load"] = json!({"description": load["description"], "anyOf": kinds});
 }
 
 /// The forms of a number in quotes, as YAML writes it.
@@ -191,7 +211,10 @@ impl Patches<'_> {
             let name = choice["$ref"].as_str()?.rsplit('/').next()?;
             let fields = self.of.get(name)?["properties"].as_object()?;
             for (field, of) in fields {
-                all.entry(field).or_insert_with(|| of.clone());
+                let known = all.entry(field).or_insert_with(|| of.clone());
+                if known["const"] != of["const"] {
+                    *known = json!({"description": of["description"], "anyOf": [known, of]});
+                }
             }
         }
         Some(all)

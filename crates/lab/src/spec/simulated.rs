@@ -6,7 +6,7 @@ use measure::quantity::grouped;
 use measure::{Nanos, Rate};
 
 use super::source::SpecError;
-use super::{BackendKind, Load, Model, Offered, Phases, Resolved, Simulated, Spec, Start};
+use super::{BackendKind, Model, Offered, Phases, Resolved, Simulated, Spec, Start};
 
 #[cfg(test)]
 mod tests;
@@ -115,37 +115,29 @@ pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
     let Spec { where_, simulated, load, search, phases, sut, .. } = &resolved.spec;
     let (BackendKind::Simulated, Some(model)) = (where_.backend, simulated) else { return Ok(()) };
     let targets = sut.instances.0 as usize;
-    let law = load.arrivals.unwrap_or_default().0;
-    let closed = |connections| {
-        let think = load.think.map_or(Think::NONE, |think| think.0);
-        Offer::closed(model, connections, think, targets)
-    };
+    let law = load.arrivals().0;
+    let closed = || Offer::closed(model, load.connections_at(None), load.think(), targets);
     let open = |rate: Rate| Offer::open(rate.as_per_second(), law, targets);
     let length = longest(phases);
-    let Load { model: kind, rate, shape, .. } = load;
-    let (offer, length, key): (Offer, Nanos, &[&str]) =
-        match (search, rate.as_ref().and_then(Offered::rate), shape) {
-            (Some(search), ..) => match (search.to, search.start) {
-                (Some(to), _) => (open(to), length, &["range"]),
-                (None, Start::At(rate)) => (open(rate), length, &["start"]),
-                // It begins near what the servers answer, and goes on to it.
-                (None, Start::Probe(_)) => (closed(load.connections_at(None)), length, &["start"]),
-            },
-            (None, Some(rate), _) => (open(rate), length, &["load", "rate"]),
-            (None, None, Some(shape)) => {
-                let curve = shape.curve.after_warm_up(*phases.warm_up.fixed);
-                (
-                    Offer::open(curve.mean_rate(Nanos::ZERO, length), law, targets),
-                    length,
-                    &["load", "shape"],
-                )
-            }
-            (None, None, None) if *kind == Model::Closed => {
-                (closed(load.connections_at(None)), length, &["load", "model"])
-            }
-            // The rate of another search's capacity.
-            (None, None, None) => return Ok(()),
-        };
+    let (offer, key): (Offer, &[&str]) = match (search, &load.model) {
+        (Some(search), _) => match (search.to, search.start) {
+            (Some(to), _) => (open(to), &["range"]),
+            (None, Start::At(rate)) => (open(rate), &["start"]),
+            // It begins near what the servers answer, and goes on to it.
+            (None, Start::Probe(_)) => (closed(), &["start"]),
+        },
+        (None, Model::Rate { rate: Some(Offered::Rate(rate)), .. }) => {
+            (open(*rate), &["load", "rate"])
+        }
+        (None, Model::Shape { shape, .. }) => {
+            let curve = shape.curve.after_warm_up(*phases.warm_up.fixed);
+            let mean = curve.mean_rate(Nanos::ZERO, length);
+            (Offer::open(mean, law, targets), &["load", "shape"])
+        }
+        (None, Model::Closed { .. }) => (closed(), &["load", "model"]),
+        // The rate of another search's capacity; a trace is not simulated.
+        (None, Model::Rate { .. } | Model::Trace { .. }) => return Ok(()),
+    };
     let Some(TooMuch { message, remedy }) = offer.refused(length) else { return Ok(()) };
     Err(resolved.source.error(message, resolved.source.key(key), remedy))
 }

@@ -64,7 +64,7 @@ pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
     let Some((metric, label)) = slo.iter().find_map(of_label) else { return Ok(()) };
     let why = match (where_.backend, workload) {
         (BackendKind::Simulated, _) => "requests of a simulated queue have no labels",
-        (_, Workload::Request(_)) if load.trace.is_none() => "a single request has no labels",
+        (_, Workload::Request(_)) if load.trace().is_none() => "a single request has no labels",
         _ => return Ok(()),
     };
     let source = &resolved.source;

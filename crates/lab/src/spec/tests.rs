@@ -625,7 +625,7 @@ fn an_error_in_a_profile_or_a_setting_is_named() {
         expect![[r#"
             --set load.rte=5/s: load.rte: unknown field `rte`; did you mean `rate`?
              --> my.yaml
-              = fields here: model, arrivals, rate, shape, trace, speed, connections, script_threads, think, timeout, connect_timeout, backlog, max_body, keep_alive, pipeline, open_rate, address, source, tls, shards, pin, io, timer, congestion_control, kernel_timestamps
+              = fields here: model, arrivals, rate, shape, trace, speed, think, connections, script_threads, timeout, connect_timeout, backlog, max_body, keep_alive, pipeline, open_rate, address, source, tls, shards, pin, io, timer, congestion_control, kernel_timestamps
         "#]],
     );
     check_set(

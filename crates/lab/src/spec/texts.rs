@@ -11,7 +11,7 @@ use super::read::did_you_mean;
 use super::source::SpecError;
 use super::workload::Given;
 use super::{
-    Action, Component, Exchange, Foreign, Helm, Load, Monitor, Prometheus, Resolved, Spec, Step,
+    Action, Component, Exchange, Foreign, Helm, Monitor, Prometheus, Resolved, Spec, Step,
 };
 
 #[cfg(test)]
@@ -217,16 +217,16 @@ fn check_commands(resolved: &Resolved, addresses: &Addresses) -> Result<(), Spec
 
 /// Checks that no name has a secret: of a file, of an object of a cluster, or one that TLS shows.
 fn check_names(resolved: &Resolved, addresses: &Addresses) -> Result<(), SpecError> {
-    let Load { trace, tls, .. } = &resolved.spec.load;
+    let load = &resolved.spec.load;
     let of_workload = resolved.spec.workload.set().into_iter().flat_map(|set| set.given);
     let of_workload = of_workload.filter(Given::is_name).filter_map(|given| given.text());
-    let of_tls = tls.iter().flat_map(|tls| [&tls.ca, &tls.cert, &tls.key, &tls.sni]).flatten();
+    let of_tls = load.tls.iter().flat_map(|tls| [&tls.ca, &tls.cert, &tls.key, &tls.sni]).flatten();
     let charts = resolved.spec.sut.components().filter_map(Component::chart);
     let of_charts = charts.flat_map(Helm::names);
     let changed = actions(resolved).flat_map(|action| {
         action.changed_texts().into_iter().map(str::to_owned).collect::<Vec<_>>()
     });
-    let names = trace.iter().chain(of_tls).chain(of_charts).cloned().chain(changed);
+    let names = load.trace().into_iter().chain(of_tls).chain(of_charts).cloned().chain(changed);
     let names = of_workload.map(str::to_owned).chain(names);
     let remedy = "only header fields, bodies, URLs and their paths, checks, arguments of a script, \
                   files and environments of components, and values of charts may have one";
@@ -331,11 +331,11 @@ fn others(resolved: &Resolved) -> impl Iterator<Item = &str> {
 
 /// Returns the texts of the load that are the same for all targets.
 fn of_all_targets(resolved: &Resolved) -> impl Iterator<Item = &str> {
-    let Load { trace, tls, .. } = &resolved.spec.load;
-    let of_tls = tls.iter().flat_map(|tls| [&tls.ca, &tls.cert, &tls.key, &tls.sni]).flatten();
+    let load = &resolved.spec.load;
+    let of_tls = load.tls.iter().flat_map(|tls| [&tls.ca, &tls.cert, &tls.key, &tls.sni]).flatten();
     let of_workload = resolved.spec.workload.set().into_iter().flat_map(|set| set.given);
     let of_workload = of_workload.filter_map(|given| given.text());
-    of_workload.chain(trace.iter().chain(of_tls).map(String::as_str))
+    of_workload.chain(load.trace().into_iter().chain(of_tls).map(String::as_str))
 }
 
 /// Checks that no text that all targets share depends on the instance.

@@ -186,7 +186,7 @@ fn a_closed_loop_that_its_generator_limits_is_repeated_once_and_a_probe_not_at_a
 
     let mut closed = sweep("invalid_attempts: 8");
     closed.spec.search = None;
-    closed.spec.load.rate = None;
+    closed.spec.load.model = spec::Model::Closed { think: None };
     let mut journal = vec![bound(&next(&closed, &[]), Status::Invalid)];
     journal.push(bound(&next(&closed, &journal), Status::Invalid));
     assert_eq!(why(&closed, &journal), "the generator was the bottleneck: busy");
@@ -337,7 +337,7 @@ fn without_login(entry: Entry) -> Entry {
 fn a_load_without_a_request_of_an_objective_has_no_answer_but_a_remedy() {
     let mut closed = sweep("trials: 9");
     closed.spec.search = None;
-    closed.spec.load.rate = None;
+    closed.spec.load.model = spec::Model::Closed { think: None };
     let given = without_login(entry(&next(&closed, &[]), Status::Valid, 600.0));
     let expected = "no request of `login` was measured at 600/s (trial 1), so login.p99 ≤ 20 ms is neither met nor missed \
                     there; measure longer (phases.measure.time), or send more of these requests";
@@ -377,7 +377,7 @@ fn a_budget_that_deaths_used_up_says_so() {
 
     let mut closed = sweep("trials: 2");
     closed.spec.search = None;
-    closed.spec.load.rate = None;
+    closed.spec.load.model = spec::Model::Closed { think: None };
     let mut journal = Vec::new();
     for _ in 0..2 {
         journal.push(entry(&next(&closed, &journal), Status::Aborted, 600.0));

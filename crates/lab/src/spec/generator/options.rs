@@ -1,13 +1,12 @@
 //! The one list of the generator's options, each with what sets it in an experiment. The arguments
 //! of a load are made from it, and a test compares it with the command line of `benchwright load`.
 
-use measure::Rate;
 use results::slo;
 
 use super::AskedLoad;
 use super::arguments::Value;
 use crate::spec::workload::{self, Given};
-use crate::spec::{Literal, Load, Resolved, Tls};
+use crate::spec::{Literal, Load, Model, Resolved, Tls};
 
 /// An option of `benchwright load`; an argument without a name is named by its value: `URL`.
 #[derive(Clone, Copy)]
@@ -73,25 +72,27 @@ const OF_LOAD: &[Known] = &[
         ([], Some(address)) => value(Some(address.0.join(","))),
         (replicas, _) => texts(replicas),
     }),
-    spec("--rate", "load.rate", |asked| match asked.pace() {
-        Pace::Rate(rate) => value(Some(format!("{}/s", rate.as_per_second()))),
+    spec("--rate", "load.rate", |asked| {
+        value(asked.wanted.rate.map(|rate| format!("{}/s", rate.as_per_second())))
+    }),
+    spec("--shape", "load.shape", |asked| value(asked.load().shape().map(|shape| &shape.text))),
+    spec("--trace", "load.trace", |asked| asked.file(asked.load().trace())),
+    spec("--speed", "load.speed", |asked| match asked.load().model {
+        Model::Trace { speed, .. } => value(speed),
         _ => Vec::new(),
     }),
-    spec("--shape", "load.shape", |asked| match asked.pace() {
-        Pace::Shape(text) => value(Some(text)),
+    spec("--arrivals", "load.arrivals", |asked| {
+        let is_drawn = asked.wanted.rate.is_some() || asked.load().shape().is_some();
+        value(is_drawn.then(|| asked.load().arrivals()))
+    }),
+    // A load without a rate is a closed loop, too: it is the probe of an open one.
+    spec("--closed", "load.model", |asked| {
+        flag(asked.wanted.rate.is_none() && asked.load().schedule().is_none())
+    }),
+    spec("--think", "load.think", |asked| match asked.load().model {
+        Model::Closed { think } => value(think),
         _ => Vec::new(),
     }),
-    spec("--trace", "load.trace", |asked| match asked.pace() {
-        Pace::Trace(file) => asked.file(Some(file)),
-        _ => Vec::new(),
-    }),
-    spec("--speed", "load.speed", |asked| value(asked.load().speed)),
-    spec("--arrivals", "load.arrivals", |asked| match asked.pace() {
-        Pace::Rate(_) | Pace::Shape(_) => value(asked.load().arrivals),
-        Pace::Trace(_) | Pace::Closed => Vec::new(),
-    }),
-    spec("--closed", "load.model", |asked| flag(matches!(asked.pace(), Pace::Closed))),
-    spec("--think", "load.think", |asked| value(asked.load().think)),
     spec("--connections", "load.connections", |asked| {
         value(Some(asked.load().connections_at(asked.wanted.rate)))
     }),
@@ -109,7 +110,7 @@ const OF_LOAD: &[Known] = &[
     runner(UNTIL_MISSED, "a search asks only for the verdict: `search.strategy`", |asked| {
         let is_measured = asked.wanted.interval.is_none();
         let asks = asked.resolved.asks_only_for_verdicts();
-        flag(is_measured && asks && matches!(asked.pace(), Pace::Rate(_)))
+        flag(is_measured && asks && asked.wanted.rate.is_some())
     }),
     runner("--interval", "short intervals show when a system is steady", |asked| {
         value(asked.wanted.interval.map(|interval| interval.written()))
@@ -230,14 +231,6 @@ impl Known {
     }
 }
 
-/// The schedule of the requests of one load.
-enum Pace<'a> {
-    Rate(Rate),
-    Shape(&'a str),
-    Trace(&'a String),
-    Closed,
-}
-
 impl<'a> Asked<'a> {
     fn load(&self) -> &'a Load {
         &self.resolved.spec.load
@@ -264,18 +257,6 @@ impl<'a> Asked<'a> {
 
     fn tls(&self) -> Option<&'a Tls> {
         self.load().tls.as_ref()
-    }
-
-    /// A load without a rate has a shape or a trace, or it is a closed loop: the spec's, or a
-    /// probe of an open one.
-    fn pace(&self) -> Pace<'a> {
-        let load = self.load();
-        match (self.wanted.rate, &load.shape, &load.trace) {
-            (Some(rate), ..) => Pace::Rate(rate),
-            (None, Some(shape), _) => Pace::Shape(&shape.text),
-            (None, None, Some(trace)) => Pace::Trace(trace),
-            (None, None, None) => Pace::Closed,
-        }
     }
 
     fn text(&self, written: Option<&String>) -> Vec<Value> {

@@ -61,10 +61,10 @@ searches:
     assert_eq!((last.cell, last.search.as_deref()), (3, Some("closed")));
     let spec = &last.resolved.spec;
     assert_eq!(spec.simulated.as_ref().unwrap().servers.0, 2);
-    assert!(spec.search.is_none() && spec.load.model == spec::Model::Closed);
+    assert!(spec.search.is_none() && spec.load.is_closed());
     assert_eq!(*spec.phases.settle, measure::Nanos::from_secs(3));
     let before = &questions[6].resolved.spec;
-    let arrivals = |load: &spec::Load| load.arrivals.unwrap().to_string();
+    let arrivals = |load: &spec::Load| load.arrivals().to_string();
     assert!(before.search.is_some() && arrivals(&before.load) == "poisson");
     assert_eq!(arrivals(&questions[4].resolved.spec.load), "constant");
 }
@@ -94,7 +94,7 @@ fn the_order_of_the_file_is_kept_also_by_a_profile() {
     assert_eq!(cells[0].name().as_deref(), Some("z=3"));
     let names: Vec<&str> = questions.iter().filter_map(|q| q.search.as_deref()).collect();
     assert_eq!(names, ["second", "first", "second", "first"]);
-    let rate = questions[1].resolved.spec.load.rate.as_ref().and_then(Offered::rate);
+    let rate = questions[1].resolved.spec.load.rate().and_then(Offered::rate);
     assert_eq!(rate, measure::Rate::per_second(7.0));
 }
 

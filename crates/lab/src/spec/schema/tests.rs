@@ -306,6 +306,29 @@ fn a_workload_has_the_fields_of_its_kind_alone() {
     assert!(40 < refused, "{refused}");
 }
 
+#[test]
+fn a_load_has_the_fields_of_its_kind_alone() {
+    let kinds = [("open", "rate"), ("open", "shape"), ("open", "trace"), ("closed", "think")];
+    let mut document: Value = serde_saphyr::from_str(&spec("")).unwrap();
+    let mut is_accepted = |load: Value| {
+        document["load"] = load;
+        VALIDATOR.is_valid(&document)
+    };
+    let value = |field| if field == "think" { "1ms" } else { "1/s" };
+    for (model, own) in kinds {
+        for (_, other) in kinds {
+            let load =
+                json!({"model": model, "timeout": "1s", own: value(own), other: value(other)});
+            assert_eq!(is_accepted(load.clone()), own == other, "{load}");
+        }
+    }
+    for load in
+        [json!({"model": "closed", "arrivals": "zipf"}), json!({"model": "open", "speed": 2})]
+    {
+        assert!(!is_accepted(load.clone()), "{load}");
+    }
+}
+
 /// Every field says what it is, wherever it is.
 #[test]
 fn every_field_has_a_description() {

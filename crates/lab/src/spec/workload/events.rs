@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Headers, Kind, KindOf, Set, Sets, Workload, name, plain, sets};
-use crate::spec::{BackendKind, Model, Resolved, Spec, SpecError, Written};
+use crate::spec::{BackendKind, Resolved, Spec, SpecError, Written};
 
 /// Events in place of other requests; they need an open loop.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
@@ -133,7 +133,7 @@ pub(in crate::spec) fn check(resolved: &Resolved) -> Result<(), SpecError> {
     let error = |message: String, key: &str, name: &str, label: &str| {
         Err(resolved.source.error(message, resolved.source.find(key, name), label))
     };
-    if workload.events().is_some() && load.model == Model::Closed {
+    if workload.events().is_some() && load.is_closed() {
         let message = "events need an open loop: a closed one waits for the channel".to_owned();
         return error(message, "events:", "events", "write load: {model: open, rate: 500/s}");
     }

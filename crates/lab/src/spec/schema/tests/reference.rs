@@ -18,7 +18,9 @@ fn the_reference_page_is_current() {
 }
 
 fn page(schema: &Value) -> String {
-    let definitions = schema["$defs"].as_object().unwrap();
+    let mut definitions = schema["$defs"].as_object().unwrap().clone();
+    share_fields(&mut definitions);
+    let definitions = &definitions;
     let mut names: Vec<&str> = Vec::new();
     reach(schema, definitions, &mut names);
     let mut page = HEAD.to_owned() + &section("The file", schema);
@@ -26,6 +28,29 @@ fn page(schema: &Value) -> String {
         page += &section(name, &definitions[name]);
     }
     page
+}
+
+/// Moves the fields that all kinds of a definition have to the definition itself: they are printed once.
+fn share_fields(definitions: &mut Map<String, Value>) {
+    let names: Vec<String> = definitions.keys().cloned().collect();
+    for name in names {
+        let kinds = choices(&definitions[&name]).cloned().unwrap_or_default();
+        let kinds: Vec<&str> =
+            kinds.iter().map(|kind| kind["$ref"].as_str().map_or("", name_of)).collect();
+        let fields = |kind: &&str| definitions.get(*kind)?["properties"].as_object();
+        let fields: Option<Vec<_>> = kinds.iter().map(fields).collect();
+        let Some([first, others @ ..]) = fields.as_deref() else { continue };
+        let mut shared = (*first).clone();
+        shared.retain(|field, of| others.iter().all(|other| other.get(field) == Some(of)));
+        if shared.is_empty() {
+            continue;
+        }
+        for kind in kinds {
+            let own = definitions[kind]["properties"].as_object_mut().unwrap();
+            own.retain(|field, _| !shared.contains_key(field));
+        }
+        definitions[&name]["properties"] = Value::Object(shared);
+    }
 }
 
 /// Collects the names of the definitions that a schema uses, in the order of their first use; those
@@ -70,7 +95,18 @@ fn section(name: &str, schema: &Value) -> String {
     if let Some(description) = schema["description"].as_str() {
         text += &format!("\n{description}\n");
     }
-    if let Some(fields) = schema["properties"].as_object() {
+    let (choices, fields) = (choices(schema), schema["properties"].as_object());
+    if let Some(choices) = choices {
+        text += "\n| value | meaning |\n|---|---|\n";
+        for choice in choices {
+            let description = choice["description"].as_str().unwrap_or_default();
+            text += &row(&[&form(choice), &cell(description)]);
+        }
+        if fields.is_some() {
+            text += "\nAll of them have these fields, too.\n";
+        }
+    }
+    if let Some(fields) = fields {
         text += "\n| field | value | default | meaning |\n|---|---|---|---|\n";
         let required = schema["required"].as_array().cloned().unwrap_or_default();
         for (field, of) in fields {
@@ -83,13 +119,7 @@ fn section(name: &str, schema: &Value) -> String {
             let meaning = cell(of["description"].as_str().unwrap_or_default());
             text += &row(&[&format!("`{field}`"), &form(of), &default, &meaning]);
         }
-    } else if let Some(choices) = choices(schema) {
-        text += "\n| value | meaning |\n|---|---|\n";
-        for choice in choices {
-            let description = choice["description"].as_str().unwrap_or_default();
-            text += &row(&[&form(choice), &cell(description)]);
-        }
-    } else {
+    } else if choices.is_none() {
         text += &format!("\nWritten as: {}.\n", form(schema));
     }
     text

@@ -81,7 +81,8 @@ fn is_done_or_explained(most: u32, words: &[&str], ran: &Ran) -> bool {
     assert!(!is_told, "{most}: {words:?}: {ran:#?}");
     assert!(ran.took < Duration::from_secs(20), "{most}: {words:?}: {ran:#?}");
     // Whatever is refused, and for whatever part of it, says why; a busy machine is another reason.
-    let is_explained = ran.stderr.contains("ulimit -u") || ran.stdout.contains("not valid: ");
+    let is_explained = ["ulimit -u", "machine disturbed"].iter().any(|it| ran.stderr.contains(it))
+        || ran.stdout.contains("not valid: ");
     let is_done = ran.code == 0 || is_interrupted;
     assert!(is_done || is_explained, "{most}: {words:?}: {ran:#?}");
     is_done

@@ -404,9 +404,34 @@ pub fn is_secret_field(name: &str) -> bool {
         || pairs.into_iter().any(|pair| WORDS.contains(&pair.as_str()))
 }
 
-/// Returns true for the name of a parameter of a URL whose value is a secret.
+/// Returns true for the name of a parameter of a URL whose value is a secret, also for a percent-encoded one: a
+/// server decodes it.
 pub fn is_secret_parameter(name: &str) -> bool {
-    is_secret_field(name) || IN_URLS.iter().any(|known| known.eq_ignore_ascii_case(name))
+    let name = String::from_utf8_lossy(&unescaped(name)).into_owned();
+    is_secret_field(&name) || IN_URLS.iter().any(|known| known.eq_ignore_ascii_case(&name))
+}
+
+/// Returns true if a secret can be recognised in a text, whatever its name is: credentials, a JSON Web Token, or a
+/// field with the name of one, as in `login(password: "…")`.
+pub fn is_in(text: &str) -> bool {
+    without_plain(text) != text || has_web_token(text) || has_field(text)
+}
+
+/// Returns true for a text with a JSON Web Token (RFC 7519): its first part is an object in base 64.
+pub fn has_web_token(text: &str) -> bool {
+    let ends = |c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c));
+    text.split(ends).any(|word| word.starts_with("eyJ") && word.contains('.'))
+}
+
+fn has_field(text: &str) -> bool {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    let is_around = |c: char| c.is_whitespace() || "\"'\\".contains(c);
+    text.match_indices([':', '=', '>']).any(|(at, _)| {
+        let before = text[..at].trim_end_matches(is_around);
+        let name = &before[before.trim_end_matches(is_of_name).len()..];
+        let behind = text[at + 1..].trim_start_matches(is_around);
+        is_secret_field(name) && !behind.is_empty() && !behind.starts_with("${")
+    })
 }
 
 /// Returns the words of a name such as `access_token`, `Access-Token` or `accessToken`, in small letters.

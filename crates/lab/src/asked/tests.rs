@@ -151,9 +151,13 @@ fn secrets_are_sent_and_written_nowhere() {
         field("Accept", "*/*"),
         field("X-Token", "${env.MINE}"),
         Field { is_secret: true, ..field("X-Team", "the-seventh") },
+        // By their looks, whatever their names are.
+        field("X-Whatever", "Bearer tok-67890"),
+        field("X-User-Id", "7; token=tok-24680"),
     ];
     let Experiment { yaml, resolved, variables, .. } = of(&asked);
-    for secret in ["pass-word", "abcdefgh", "tok-12345", "first-one", "second-one", "the-seventh"] {
+    let known = ["pass-word", "abcdefgh", "tok-12345", "first-one", "second-one", "the-seventh"];
+    for secret in known.into_iter().chain(["tok-67890", "7; token=tok-24680"]) {
         assert!(!yaml.contains(secret), "{secret}: {yaml}");
         assert!(!resolved.to_yaml().contains(secret), "{secret}");
         let known = resolved.secrets.known().any(|(_, value)| value == secret);
@@ -163,7 +167,7 @@ fn secrets_are_sent_and_written_nowhere() {
     assert_eq!(resolved.secrets.plain(), 0);
     let names: Vec<&str> = variables.iter().map(|(name, _)| name.as_str()).collect();
     expect![
-        "HEADER_AUTHORIZATION HEADER_COOKIE HEADER_COOKIE_2 HEADER_X_TEAM URL_SECRET URL_SECRET_2"
+        "HEADER_AUTHORIZATION HEADER_COOKIE HEADER_COOKIE_2 HEADER_X_TEAM HEADER_X_USER_ID HEADER_X_WHATEVER URL_SECRET URL_SECRET_2"
     ]
     .assert_eq(&names.join(" "));
     assert!(yaml.contains("#   export HEADER_AUTHORIZATION=…    what follows `Bearer ` in the header field Authorization"));

@@ -24,6 +24,7 @@ workload:
     Cookie: "id=${vars.session}; theme=canary-theme"
     X-Api-Key: [canary-key, canary-key]
     Accept: text/plain
+    X-Whatever: Bearer canary-bearer
   get: null
 load: {model: open, rate: 100/s}
 "#;

@@ -6,8 +6,9 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, ensure};
 use nix::libc;
+use nix::unistd::geteuid;
 
 #[cfg(test)]
 mod tests;
@@ -54,7 +55,19 @@ impl Drop for Folder {
     }
 }
 
+/// Fails if another user, who is not root, can put a folder in the place of one in this folder.
+fn check_place(parent: &Path) -> anyhow::Result<()> {
+    let found = fs::metadata(parent).with_context(|| format!("reading {}", parent.display()))?;
+    let remedy = "set TMPDIR to a folder of your own, or name one with --data";
+    let is_trusted = [geteuid().as_raw(), 0].contains(&found.uid());
+    ensure!(is_trusted, "{} belongs to user {}; {remedy}", parent.display(), found.uid());
+    let is_open = found.mode() & 0o002 != 0 && found.mode() & 0o1000 == 0;
+    ensure!(!is_open, "others may change {}, and it is not sticky; {remedy}", parent.display());
+    Ok(())
+}
+
 fn temporary(parent: &Path, prefix: &str) -> anyhow::Result<Folder> {
+    check_place(parent)?;
     for _ in 0..ATTEMPTS {
         let random = getrandom::u64().context("asking the kernel for a random number")?;
         let path = parent.join(format!("{prefix}{random:0DIGITS$x}"));

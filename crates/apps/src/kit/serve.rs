@@ -3,7 +3,7 @@
 //! with HTTP/2's preface. It does not depend on what is served.
 
 use std::convert::Infallible;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
@@ -21,6 +21,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use nix::libc;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -114,16 +115,29 @@ impl Default for Limits {
     }
 }
 
-/// Resolves when the process gets SIGTERM or SIGINT. Both are caught from now on.
+/// The signals that ask a process to end, those of batch systems among them.
+const ENDING: [libc::c_int; 8] = [
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGALRM,
+    libc::SIGXCPU,
+];
+
+/// Resolves when the process gets a signal that asks it to end. All of these are caught from now on.
 pub fn told_to_end() -> anyhow::Result<impl Future<Output = ()>> {
-    let mut terminate = signal(SignalKind::terminate()).context("catching SIGTERM")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("catching SIGINT")?;
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
+    let caught = ENDING.map(|number| signal(SignalKind::from_raw(number)));
+    let caught: io::Result<Vec<_>> = caught.into_iter().collect();
+    let mut caught = caught.context("catching signals")?;
+    Ok(poll_fn(move |context| {
+        match caught.iter_mut().any(|signal| signal.poll_recv(context).is_ready()) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
         }
-    })
+    }))
 }
 
 /// Listens, after raising the limit of open files to the system's maximum.

@@ -266,3 +266,10 @@ fn an_ending_process_finishes_its_calls_and_fails_nothing() {
     let samples = load.end();
     assert!(failures(&samples).is_empty(), "{:?}", failures(&samples));
 }
+
+#[test]
+fn each_signal_that_asks_for_an_end_lets_an_application_end() {
+    for signal in ["-INT", "-TERM", "-HUP", "-QUIT", "-USR1", "-USR2", "-ALRM", "-XCPU"] {
+        assert_eq!(Process::start(&["all-in-one"]).end_by(signal), Some(0), "{signal}");
+    }
+}

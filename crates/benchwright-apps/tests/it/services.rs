@@ -57,7 +57,12 @@ impl Process {
 
     /// Ends it with SIGTERM and returns its exit code.
     pub(crate) fn terminate(&mut self) -> Option<i32> {
-        self.signal("-TERM");
+        self.end_by("-TERM")
+    }
+
+    /// Ends it with a signal and returns its exit code.
+    pub(crate) fn end_by(&mut self, name: &str) -> Option<i32> {
+        self.signal(name);
         self.child.wait().unwrap().code()
     }
 

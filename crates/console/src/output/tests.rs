@@ -1,3 +1,5 @@
+use std::os::unix::fs::{lchown, symlink};
+
 use super::*;
 
 #[test]
@@ -69,6 +71,24 @@ fn a_place_for_a_file_is_refused_with_the_remedy_before_there_is_anything_to_wri
         1,
         "nothing is left of the check"
     );
+}
+
+#[test]
+fn a_link_of_another_user_is_not_followed_and_one_of_the_user_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let [private, link] = ["private", "link"].map(|name| folder.path().join(name));
+    std::fs::write(&private, "old").unwrap();
+    symlink(&private, &link).unwrap();
+    replace(&link, b"new").unwrap();
+    assert!(link.is_symlink() && std::fs::read(&private).unwrap() == b"new");
+    // Only root can give it away.
+    if lchown(&link, Some(65_534), None).is_err() {
+        return;
+    }
+    let why = "it is a link of user 65534; remove it, or name another file";
+    assert_eq!(replace(&link, b"newer").unwrap_err().to_string(), why);
+    assert_eq!(create(&link).map(drop).unwrap_err().to_string(), why);
+    assert_eq!(std::fs::read(&private).unwrap(), b"new");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
 use super::*;
 
@@ -51,4 +51,22 @@ fn a_folder_that_is_removed_before_it_is_locked_is_not_used() {
     fs::remove_dir(&path).unwrap();
     drop(held);
     assert!(is_taken(&lock(&path).unwrap_err()));
+}
+
+#[test]
+fn a_place_of_others_is_refused_for_temporary_folders_with_the_remedy() {
+    let parent = tempfile::tempdir().unwrap();
+    let refused = |mode: u32| {
+        fs::set_permissions(parent.path(), fs::Permissions::from_mode(mode)).unwrap();
+        temporary(parent.path(), "x-").map(drop).map_err(|error| error.to_string())
+    };
+    assert!(refused(0o777).unwrap_err().ends_with(
+        "it is not sticky; set TMPDIR to a folder of your own, or name one with --data"
+    ));
+    refused(0o1777).unwrap();
+    refused(0o700).unwrap();
+    // Only root can give it away.
+    if chown(parent.path(), Some(65_534), None).is_ok() {
+        assert!(refused(0o700).unwrap_err().contains(" belongs to user 65534; set TMPDIR"));
+    }
 }

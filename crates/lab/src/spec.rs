@@ -543,7 +543,11 @@ impl TryFrom<String> for Name {
     }
 }
 
-/// Returns an operating system's error without its number.
+/// Returns an operating system's error without its number, as a part of a sentence.
 pub fn plain(error: &std::io::Error) -> String {
-    regular::plain(error).to_lowercase()
+    let mut text = regular::plain(error);
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_lowercase();
+    }
+    text
 }

@@ -588,8 +588,8 @@ pub fn disturbed_in_words(journal: &[Entry]) -> Option<String> {
     let (count, all) = (disturbed().count(), trials().count());
     let last = disturbed().next_back().filter(|_| all < 2 * count)?;
     Some(format!(
-        "{count} of {all} trials were disturbed (trial {}: {}), which only slows a system down: the capacity is probably \
-         higher than what was found",
+        "{count} of {all} trials were disturbed (trial {}: {}), which only slows a system down: on a quiet machine it \
+         probably does better",
         last.trial,
         last.disturbed.join("; ")
     ))

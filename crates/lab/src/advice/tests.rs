@@ -120,7 +120,7 @@ fn a_search_that_its_failures_ended_is_not_advised_to_search_lower() {
 }
 
 #[test]
-fn a_search_beside_other_programs_is_told_that_its_capacity_is_probably_higher() {
+fn a_search_beside_other_programs_is_told_that_a_quiet_machine_does_better() {
     let past = ran(QUEUE);
     let mut answer = past.answer();
     answer.trials[0].disturbed = vec!["pid 9 cc used 89.5 % of CPU 0".to_owned()];
@@ -130,8 +130,8 @@ fn a_search_beside_other_programs_is_told_that_its_capacity_is_probably_higher()
     let place = |code| codes.iter().position(|one| *one == code);
     assert!(place(Code::Disturbed) < place(Code::Budget), "{codes:?}");
     let text = format!(
-        "1 of 1 trials were disturbed (trial 1: pid 9 cc used 89.5 % of CPU 0), which only slows a system down: the \
-         capacity is probably higher than what was found. Go on once the machine is quiet: benchwright resume {} --set \
+        "1 of 1 trials were disturbed (trial 1: pid 9 cc used 89.5 % of CPU 0), which only slows a system down: on a \
+         quiet machine it probably does better. Go on once the machine is quiet: benchwright resume {} --set \
          budget.time=10m",
         past.name
     );

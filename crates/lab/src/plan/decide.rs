@@ -1,6 +1,7 @@
 //! The next step of one strand, from its trials alone: a pure function, so that a run is resumed by
 //! reading the journal.
 
+use measure::quantity::grouped;
 use measure::search::{Bracket, Judged, Step};
 use measure::{Nanos, Random, Rate};
 use results::answer::{failing_in_words, trials_in_words};
@@ -577,9 +578,7 @@ fn attempt(
         let is_silent =
             |entry: &Entry| entry.observed.as_ref().is_some_and(Observed::has_no_response);
         return refused(match failed.iter().copied().all(is_silent) {
-            true => "no request had a response when the load ended. Wait longer for them (phases.drain), and \
-                     look if the service answers at all"
-                .to_owned(),
+            true => silent_in_words(&failed),
             false => last_reason(),
         });
     }
@@ -686,4 +685,21 @@ pub fn seed_of(seed: u64, asked: Option<Rate>, repetition: u32, attempt: u32) ->
     let of_load = Random::part(seed, load).next_u64();
     // 53 bits: a JSON number that every reader keeps exactly.
     Random::part(of_load, counted).next_u64() >> 11
+}
+
+/// Returns what trials without a response to a measured request say: a service that completes others, those of the
+/// warm-up, has more of them than it can work off.
+fn silent_in_words(trials: &[&Entry]) -> String {
+    let observed = trials.iter().filter_map(|entry| entry.observed.as_ref());
+    match observed.max_by(|a, b| a.completed_per_s.total_cmp(&b.completed_per_s)) {
+        Some(most) if 0.0 < most.completed_per_s => format!(
+            "the load is far above what the service completes: {}/s of {}/s, so that no request that was measured had a \
+             response when the load ended. Ask for less: lower the range, or the load",
+            grouped(most.completed_per_s),
+            grouped(most.offered_per_s)
+        ),
+        _ => "no request had a response when the load ended. Wait longer for them (phases.drain), and look if the \
+              service answers at all"
+            .to_owned(),
+    }
 }

@@ -156,7 +156,7 @@ fn a_run_of_which_most_trials_were_disturbed_doubts_its_capacity() {
     fixture.directory.write_answer(&fixture.answer(Verdict::Answered)).unwrap();
     let words = words(&page(&fixture));
     let doubt = "2 of 2 trials were disturbed (trial 2: pid 9 cc used 89.5 % of CPU 0), which only slows a system \
-                 down: the capacity is probably higher than what was found";
+                 down: on a quiet machine it probably does better";
     assert!(words.contains(doubt), "{words}");
 }
 

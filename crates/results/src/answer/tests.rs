@@ -53,7 +53,7 @@ fn trials_that_are_valid_but_disturbed_or_slow_are_listed_and_counted() {
 
 /// A service beside a compiler seems to do half of what it can.
 #[test]
-fn a_run_of_which_most_trials_were_disturbed_says_that_the_capacity_is_probably_higher() {
+fn a_run_of_which_most_trials_were_disturbed_says_that_a_quiet_machine_does_better() {
     let mut journal: Vec<Entry> =
         (1..5).map(|trial| entry(trial, Purpose::Trial, Status::Valid)).collect();
     for entry in &mut journal[..2] {
@@ -63,7 +63,7 @@ fn a_run_of_which_most_trials_were_disturbed_says_that_the_capacity_is_probably_
     journal[3].status = Status::Invalid;
     journal[3].disturbed = vec!["the generator: 12 % steal".to_owned(), "steal".to_owned()];
     let words = "3 of 4 trials were disturbed (trial 4: the generator: 12 % steal; steal), which only slows a system \
-                 down: the capacity is probably higher than what was found";
+                 down: on a quiet machine it probably does better";
     assert_eq!(disturbed_in_words(&journal).unwrap(), words);
     let line = format!("{words}; measure again once the machine is quiet");
     assert_eq!(habits_in_words(&journal), [("disturbed", line)]);

@@ -263,18 +263,24 @@ fn a_load_that_only_unfinished_requests_spoil_is_repeated_once_and_waits_for_no_
 #[test]
 fn a_load_without_a_response_is_repeated_once() {
     let resolved = sweep("invalid_attempts: 8");
-    let silent = |attempt: &Attempt| {
-        let mut entry = entry(attempt, Status::Invalid, 1_000.0);
-        let observed = entry.observed.as_mut().unwrap();
-        observed.unfinished = Some(observed.requests);
-        entry
-    };
     let mut fixed = resolved;
     fixed.spec.search = None;
-    let mut journal = vec![silent(&next(&fixed, &[]))];
-    journal.push(silent(&next(&fixed, &journal)));
-    let why = why(&fixed, &journal);
-    assert!(why.starts_with("no request had a response when the load ended"), "{why}");
+    for (completed, reason) in [
+        (0.0, "no request had a response when the load ended"),
+        (700.0, "the load is far above what the service completes: 700/s of "),
+    ] {
+        let silent = |attempt: &Attempt| {
+            let mut entry = entry(attempt, Status::Invalid, 1_000.0);
+            let observed = entry.observed.as_mut().unwrap();
+            observed.unfinished = Some(observed.requests);
+            observed.completed_per_s = completed;
+            entry
+        };
+        let mut journal = vec![silent(&next(&fixed, &[]))];
+        journal.push(silent(&next(&fixed, &journal)));
+        let why = why(&fixed, &journal);
+        assert!(why.starts_with(reason), "{why}");
+    }
 }
 
 /// A run that had more disturbances than expected, but fewer trials, ends as early as planned.

@@ -168,7 +168,7 @@ fn a_note_that_names_nothing_is_kept_and_named_each_time() {
     let note = host.runtime.join(format!("run-{run}"));
     let whole = fs::read(&note).unwrap();
     for (text, why) in [
-        (&b"\xff\xfe"[..], "stream did not contain valid utf-8"),
+        (&b"\xff\xfe"[..], "stream did not contain valid UTF-8"),
         (b"", "it names no folder"),
         (b"nonsense\n", "it names no folder"),
     ] {

@@ -19,7 +19,7 @@ use super::{
 #[cfg(test)]
 mod tests;
 
-/// What decides when requests start.
+/// The rule by which requests start.
 #[derive(Clone, Debug, JsonSchema, PartialEq, Serialize)]
 #[serde(tag = "model")]
 pub enum Model {

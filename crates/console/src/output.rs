@@ -69,6 +69,11 @@ impl Failure {
         Failure::no_answer(format!("writing {what}: {}", regular::in_words(error)))
     }
 
+    /// The failure of a server that could not be started, if it is that of its thread: no address is busy in this way.
+    pub fn thread_of_server(error: &io::Error) -> Option<Failure> {
+        (error.kind() == io::ErrorKind::WouldBlock).then(|| Failure::no_thread(error))
+    }
+
     /// The failure of a thread that could not be started.
     pub fn no_thread(error: &io::Error) -> Failure {
         Failure::no_answer(format!("starting a thread: {error}; {MORE_THREADS}"))

@@ -73,7 +73,7 @@ fn mark(value: &mut Value, names: &mut Vec<String>) {
 }
 
 fn is_secret(name: &str, text: &str) -> bool {
-    !text.is_empty() && (secrets::is_secret_field(name) || secret::is_in(text))
+    !text.is_empty() && secrets::is_secret(name, text)
 }
 
 /// Returns `a=b&c=d` as a body.

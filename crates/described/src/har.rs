@@ -10,7 +10,6 @@ use wire::http1::{check_field, check_method};
 use crate::body;
 use crate::described::{Described, Request, Step, Wanted, reads, server};
 use crate::references::References;
-use crate::secret;
 use crate::target;
 use crate::words::{one_line, several};
 
@@ -359,7 +358,7 @@ impl<'a> Reading<'a> {
                 self.cookies += 1;
                 continue;
             }
-            let is_secret = secrets::is_secret_field(name) || secret::is_in(value);
+            let is_secret = secrets::is_secret(name, value);
             let is_kept = KEPT.contains(&&*lower)
                 || secrets::is_secret_field(name)
                 || lower.starts_with("x-") && !lower.starts_with("x-forwarded");

@@ -411,6 +411,11 @@ pub fn is_secret_parameter(name: &str) -> bool {
     is_secret_field(&name) || IN_URLS.iter().any(|known| known.eq_ignore_ascii_case(&name))
 }
 
+/// Returns true for a named value that is a secret: by its name, or by its looks.
+pub fn is_secret(name: &str, value: &str) -> bool {
+    is_secret_field(name) || is_in(value)
+}
+
 /// Returns true if a secret can be recognised in a text, whatever its name is: credentials, a JSON Web Token, or a
 /// field with the name of one, as in `login(password: "…")`.
 pub fn is_in(text: &str) -> bool {

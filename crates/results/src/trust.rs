@@ -52,9 +52,8 @@ pub fn check_place(path: &Path) -> io::Result<()> {
     if !found.is_dir() {
         return Err(io::Error::other("it is not a folder"));
     }
-    let trusted = [geteuid().as_raw(), 0];
     for owner in [fs::symlink_metadata(path)?.uid(), found.uid()] {
-        if !trusted.contains(&owner) {
+        if !is_trusted(owner) {
             return Err(io::Error::other(format!("it belongs to user {owner}")));
         }
     }
@@ -62,6 +61,24 @@ pub fn check_place(path: &Path) -> io::Result<()> {
         true => Err(io::Error::other("others may change it, and it is not sticky")),
         false => Ok(()),
     }
+}
+
+/// Fails for a link of another user, who is not root: it leads to a file that we were not told. What is missing is no link.
+pub fn check_link(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() && !is_trusted(found.uid()) => {
+            let owner = found.uid();
+            Err(io::Error::other(format!(
+                "it is a link of user {owner}; remove it, or name another file"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns true for us and root.
+fn is_trusted(owner: u32) -> bool {
+    [geteuid().as_raw(), 0].contains(&owner)
 }
 
 /// Fails unless this is a folder of ours.

@@ -61,18 +61,21 @@ fn recorded_files_are_judged_and_an_error_is_a_no() {
     assert!(ran.stdout.contains("Not fit for `doctor: strict`."), "{}", ran.stdout);
 }
 
+/// Returns `doctor` on a recorded machine, in silence.
+fn doctor(root: &Path, rest: &[&str]) -> Command {
+    let mut command = Command::new(benchwright());
+    command.args(["doctor", "--root", root.to_str().unwrap()]).args(rest);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
 #[test]
 fn a_fix_lasts_until_the_end_of_its_command_or_a_restore_after_a_kill() {
     let scratch = Scratch::new();
     let root = scratch.path();
     record(root);
     let found = content(root);
-    let of = |rest: &[&str]| {
-        let mut command = Command::new(benchwright());
-        command.args(["doctor", "--root", root.to_str().unwrap()]).args(rest);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        command
-    };
+    let of = |rest: &[&str]| doctor(root, rest);
     // The command sees the changed settings, and its exit code is ours.
     let script = format!("grep performance {} && exit 1", root.join(GOVERNOR).display());
     let status = of(&["--fix", "--", "sh", "-c", &script]).status().unwrap();
@@ -100,11 +103,8 @@ fn a_fix_is_put_back_at_a_signal_and_its_command_ends() {
     record(root);
     let found = content(root);
     let begun = root.join("begun");
-    let mut command = Command::new(benchwright());
-    command.args(["doctor", "--root", root.to_str().unwrap(), "--fix", "--", "sh", "-c"]);
-    command.arg(format!("touch {}; exec sleep 600", begun.display()));
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut doctor = command.spawn().unwrap();
+    let script = format!("touch {}; exec sleep 600", begun.display());
+    let mut doctor = doctor(root, &["--fix", "--", "sh", "-c", &script]).spawn().unwrap();
     until("the command runs", || begun.exists());
     signal(doctor.id(), "TERM");
     assert_eq!(doctor.wait().unwrap().code(), Some(130));

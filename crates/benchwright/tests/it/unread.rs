@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{QUEUE, Scratch, journal, machine, run_while};
+use crate::support::{QUEUE, Ran, Scratch, journal, machine, run_while};
 
 /// Puts something else in the place of a file.
 fn replace(path: &Path, by: &str) {
@@ -18,16 +18,26 @@ fn replace(path: &Path, by: &str) {
     }
 }
 
+fn ran(scratch: &Scratch, arguments: &[&str]) -> Ran {
+    run_while(scratch.benchwright().args(arguments), |_| {})
+}
+
+/// Returns a folder with the results of two equal runs, `kept` and `changed`.
+fn two_runs() -> Scratch {
+    let scratch = Scratch::new();
+    scratch.file("queue.yaml", QUEUE);
+    for out in ["kept", "changed"] {
+        let ran = ran(&scratch, &["run", "queue.yaml", "--out", out]);
+        assert_eq!(ran.code, 0, "{ran:#?}");
+    }
+    scratch
+}
+
 #[test]
 fn every_command_names_a_trial_of_which_a_file_cannot_be_read() {
     let _machine = machine();
-    let scratch = Scratch::new();
-    scratch.file("queue.yaml", QUEUE);
-    let ran = |arguments: &[&str]| run_while(scratch.benchwright().args(arguments), |_| {});
-    for out in ["kept", "changed"] {
-        let ran = ran(&["run", "queue.yaml", "--out", out]);
-        assert_eq!(ran.code, 0, "{ran:#?}");
-    }
+    let scratch = two_runs();
+    let ran = |arguments: &[&str]| ran(&scratch, arguments);
     let path = scratch.path().join("changed/trials/1/load.json");
     let whole = fs::read(&path).unwrap();
     for (by, why) in [
@@ -134,13 +144,8 @@ fn every_command_names_a_trial_of_which_a_file_cannot_be_read() {
 #[test]
 fn a_comparison_names_the_trials_that_were_disturbed() {
     let _machine = machine();
-    let scratch = Scratch::new();
-    scratch.file("queue.yaml", QUEUE);
-    let ran = |arguments: &[&str]| run_while(scratch.benchwright().args(arguments), |_| {});
-    for out in ["kept", "changed"] {
-        let ran = ran(&["run", "queue.yaml", "--out", out]);
-        assert_eq!(ran.code, 0, "{ran:#?}");
-    }
+    let scratch = two_runs();
+    let ran = |arguments: &[&str]| ran(&scratch, arguments);
     let before = ran(&["compare", "kept", "changed"]);
     assert!(!before.stderr.contains("trials valid"), "{before:#?}");
     let mut entries = journal(&scratch.path().join("changed"));

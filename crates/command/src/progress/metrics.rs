@@ -3,7 +3,6 @@
 //! A figure that is not known now is NaN, never zero: between two loads nothing is offered, and nothing
 //! was measured.
 
-use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicU64;
 
@@ -79,13 +78,10 @@ impl Metrics {
             let _ = encode(&mut text, &registry);
             text
         };
-        let server = Server::listen(address, page).map_err(|error| match error.kind() {
-            // No address is busy in this way: it is the thread that the machine does not allow.
-            io::ErrorKind::WouldBlock => Failure::no_thread(&error),
-            _ => {
-                let remedy = "choose another address, or port 0";
-                Failure::question(format!("--metrics {address}: {error}; {remedy}"))
-            }
+        let server = Server::listen(address, page).map_err(|error| {
+            let remedy = "choose another address, or port 0";
+            let unheard = || Failure::question(format!("--metrics {address}: {error}; {remedy}"));
+            Failure::thread_of_server(&error).unwrap_or_else(unheard)
         })?;
         output::error(&format!("metrics  http://{}/metrics", server.address()));
         Ok(Metrics { figures, _server: server })

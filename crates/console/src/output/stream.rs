@@ -4,7 +4,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,8 +13,8 @@ use net::clock;
 use nix::errno::Errno;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::unistd::{AccessFlags, access, geteuid};
-use results::regular;
+use nix::unistd::{AccessFlags, access};
+use results::{regular, trust};
 
 /// As much as a pipe takes at once when it takes anything (POSIX, `PIPE_BUF`).
 const PIECE: usize = 4096;
@@ -128,7 +128,7 @@ pub fn create(path: &Path) -> io::Result<Destination> {
 
 /// Fails if [`create`] or [`replace`] will, with the remedy.
 pub(super) fn check_place(path: &Path) -> io::Result<()> {
-    check_link(path)?;
+    trust::check_link(path)?;
     match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => {
             return Err(io::Error::other("it is a folder; name a file in it"));
@@ -159,19 +159,6 @@ pub(super) fn check_place(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Fails for a link of another user: it leads to a file that this user did not name.
-fn check_link(path: &Path) -> io::Result<()> {
-    let Ok(found) = std::fs::symlink_metadata(path) else { return Ok(()) };
-    let trusted = [geteuid().as_raw(), 0];
-    match found.is_symlink() && !trusted.contains(&found.uid()) {
-        true => Err(io::Error::other(format!(
-            "it is a link of user {}; remove it, or name another file",
-            found.uid()
-        ))),
-        false => Ok(()),
-    }
-}
-
 fn refused(place: &str, error: &io::Error) -> io::Error {
     let text = match error.kind() {
         io::ErrorKind::PermissionDenied => "you may not write there".to_owned(),
@@ -184,7 +171,7 @@ fn refused(place: &str, error: &io::Error) -> io::Error {
 /// Writes a whole file that the user names: a reader sees the old or the new contents, never a part. What is not a
 /// regular file is written as it is.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    check_link(path)?;
+    trust::check_link(path)?;
     let as_it_is = || create(path)?.write_all(bytes);
     if std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
         return as_it_is();

@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::{Entry, Reading};
 use crate::described::{MOST_REQUESTS, reads};
-use crate::secret;
 use crate::words::one_line;
 
 /// A shorter value may stand in a response by chance.
@@ -24,7 +23,7 @@ type Source = (usize, String);
 fn sent(entry: &Entry) -> Vec<(&str, String)> {
     let mut tokens = Vec::new();
     for field in &entry.request.headers {
-        let is_secret = secrets::is_secret_field(&field.name) || secret::is_in(&field.value);
+        let is_secret = secrets::is_secret(&field.name, &field.value);
         if !is_secret || field.name.eq_ignore_ascii_case("cookie") {
             continue;
         }

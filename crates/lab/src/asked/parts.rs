@@ -248,7 +248,7 @@ fn headers(fields: &[Field], kept: &mut Kept) -> Vec<(String, Vec<String>)> {
         // A file has values, whatever they look like, and no references.
         let is_literal = *is_secret && value.contains("${");
         let value = match () {
-            () if (secrets::is_secret_field(name) || secrets::is_in(value)) && !is_literal => {
+            () if secrets::is_secret(name, value) && !is_literal => {
                 secrets::field_kept(name, value, &mut keep)
             }
             () if *is_secret && !value.is_empty() => keep(value),

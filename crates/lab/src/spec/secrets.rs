@@ -146,7 +146,7 @@ impl Leaving<'_> {
             _ => ("", ""),
         };
         let mut keep = |value: &str| self.secrets.keep(value);
-        if above == "headers" && (secrets::is_secret_field(name) || secrets::is_in(text)) {
+        if above == "headers" && secrets::is_secret(name, text) {
             return secrets::field_kept(name, text, &mut keep);
         }
         if above == "vars" && self.vars.contains(name) && !text.is_empty() && !text.contains("${") {

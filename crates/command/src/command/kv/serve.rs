@@ -1,6 +1,5 @@
 //! `benchwright kv serve`: the server, with the flags and the log of the original's script.
 
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -185,14 +184,14 @@ pub(crate) fn serve(arguments: &Serve) -> Result<Exit, Failure> {
         folder: folder.as_ref().map(|folder| folder.path().to_owned()),
         pinned: pinning.as_ref().map(|pinning| pinning.document().to_string()),
     };
-    let server = Server::start(options, store.clone()).map_err(|error| match error.kind() {
-        // No address is busy in this way: it is a thread that the machine does not allow.
-        io::ErrorKind::WouldBlock => Failure::no_thread(&error),
-        _ => Failure::question(format!(
+    let unheard = |error: &_| {
+        Failure::question(format!(
             "--ip {}: {error}\n  give an address of this machine, with a free port",
             arguments.ip.0
-        )),
-    })?;
+        ))
+    };
+    let server = Server::start(options, store.clone())
+        .map_err(|error| Failure::thread_of_server(&error).unwrap_or_else(|| unheard(&error)))?;
     let (address, shards) = (server.address(), sizes.shards);
     let recovered = store.recovered().map(|recovered| recovered.version.to_string());
     let recovered = recovered.as_deref().unwrap_or("none");
